@@ -685,25 +685,27 @@ class SkillRegistry:
         of these agents in the project.
         """
         from registry.install.pull import pull
-        from registry.install.targets import InstallOptions, Target
+        from registry.install.targets import InstallOptions, InstallTarget
 
         return pull(
-            self.core, skills, Target.folder(to), InstallOptions(force=force, agents=agents)
+            self.core, skills, InstallTarget.folder(to), InstallOptions(force=force, agents=agents)
         )
 
     def update_pulled(self, to: str) -> "Sequence[InstallResult]":
         """Update all skills that `pull` installed into the folder ``to``."""
         from registry.install.pull import update
-        from registry.install.targets import Target
+        from registry.install.targets import InstallTarget
 
-        return update(self.core, Target.folder(to))
+        return update(self.core, InstallTarget.folder(to))
 
     def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[InstallResult]":
         """Remove the installed skills with these names from the folder ``to``."""
         from registry.install.pull import folders_of, remove
-        from registry.install.targets import Target
+        from registry.install.targets import InstallTarget
 
-        return remove(self.core, Target.folder(to), [*folders_of(Target.folder(to), names)])
+        return remove(
+            self.core, InstallTarget.folder(to), [*folders_of(InstallTarget.folder(to), names)]
+        )
 
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
@@ -713,9 +715,9 @@ class SkillRegistry:
         If ``skills`` is None, all installed skills are compared with the registry.
         """
         from registry.install.pull import check
-        from registry.install.targets import Target
+        from registry.install.targets import InstallTarget
 
-        return check(self.core, skills, Target.folder(to))
+        return check(self.core, skills, InstallTarget.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Publish skills for agent skill discovery (RFC 0.2.0) below the folder ``to``.

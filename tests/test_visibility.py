@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
 from registry.catalog.visibility.decisions import decisions, personality
-from registry.catalog.visibility.rules import NOTHING, Facts, Host, Needs, decide, read_needs
+from registry.catalog.visibility.rules import NOTHING, Host, Needs, PolicyFacts, decide, read_needs
 from registry.errors import PersonalityNotFound, SettingsProblem
 from registry.settings import GlobalIngest, Personality, load_settings, parse_settings
 from tests.conftest import write_skill
@@ -24,7 +24,7 @@ def coder(**ingest):
 
 
 def pdf(**facts):
-    return replace(Facts(name="pdf", source="mine", scope="personal"), **facts)
+    return replace(PolicyFacts(name="pdf", source="mine", scope="personal"), **facts)
 
 
 # The order of the rules for the global pool, each from both sides
@@ -297,7 +297,7 @@ PERSONALITIES = st.builds(
     ),
 )
 FACTS = st.builds(
-    Facts,
+    PolicyFacts,
     name=st.sampled_from(["pdf", "doc"]),
     source=st.sampled_from(["mine", "other"]),
     scope=st.sampled_from(["project", "team", "personal", "community", "bundled"]),

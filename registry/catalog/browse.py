@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import Decided, Limits, Seen, decisions, seen
+from registry.catalog.visibility.decisions import Decided, ViewLimits, ViewSkills, decisions, seen
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
@@ -16,7 +16,7 @@ from registry.db.interface import Condition
 from registry.db.read import findings, groups, listing, recent, summary, usage
 from registry.db.read.findings import Finding, FindingCount, SecurityCount
 from registry.db.read.listing import Facet, Facets, Filters, where
-from registry.db.read.recent import EVERY, Change, ChangeFilters, ChangeGroup
+from registry.db.read.recent import EVERY, ChangeFilters, ChangeGroup, RecentChange
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size, SourceCount
@@ -52,7 +52,7 @@ class Browse:
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
         self._source = source
-        self.limits = Limits(source=source, personality=self._personality)
+        self.limits = ViewLimits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
             if source not in known:  # don't accept a path: it would be a file on the server
@@ -288,7 +288,7 @@ class Browse:
 
     def recent(
         self, wanted: ChangeFilters = EVERY, *, limit: int, offset: int = 0
-    ) -> Sequence[Change]:
+    ) -> Sequence[RecentChange]:
         """Return the latest changes, the newest first.
 
         Changes that removed a skill are included only if the visitor sees all skills.
@@ -331,7 +331,7 @@ class Browse:
         return where(self.core.reader, chosen, self.core.reader.visibility)
 
     @property
-    def _seen(self) -> Seen:
+    def _seen(self) -> ViewSkills:
         """The skills of the view, cached until the database changes."""
         return seen(self.core.reader, self.limits, os.environ)
 

@@ -23,7 +23,7 @@ from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join, position
 from registry.disk.private import is_ours_alone
-from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
+from registry.disk.walk import WALK_CODES, RootGone, RootUnreadable, ScannedFolder, Walk
 from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
 from registry.document.findings import CODES, Rule
 from registry.document.labels import REUSED, reused
@@ -349,7 +349,7 @@ def _without_skill(core: Core, target: str) -> Checked:
 def _links(core: Core, path: str) -> list[Diagnostic]:
     """Return findings about links in a folder that lead to skills of another checked folder."""
     walk = walk_of(core, real_path(path))
-    with suppress(RootMissing, RootUnreadable):
+    with suppress(RootGone, RootUnreadable):
         deque(walk, maxlen=0)
     found = (one.diagnostic for one in walk.notices if one.diagnostic.code == LINK_KNOWN)
     return sorted(found, key=lambda one: one.sort_key)
@@ -453,7 +453,7 @@ def _check_below(
                 if found.folder in edited:
                     findings = sorted([*findings, _UNREVIEWED], key=_KEY)
                 yield Checked(name, join(root, found.folder), findings, root)
-    except RootMissing:
+    except RootGone:
         raise SourceInvalid(path=path, reason="there is no such folder") from None
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None

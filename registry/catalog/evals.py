@@ -17,7 +17,7 @@ from registry.catalog.search.rank import FITS, confidence
 from registry.core import Core
 from registry.db.read.listing import FilterArguments, Filters, skills_with_files, where
 from registry.db.read.skills import StoredSkill, by_ids, files, refs_of
-from registry.document.yaml_text import Broken, Refused, read_value
+from registry.document.yaml_text import Broken, YamlRefused, read_value
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
 
@@ -95,7 +95,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
             case "csv":
                 return [dict(row) for row in csv.DictReader(io.StringIO(text), restval="")]
         return read_value(text, 1, set())
-    except Refused as error:
+    except YamlRefused as error:
         raise NotPrompts(error.diagnostic.message) from None
     except (Broken, csv.Error, ValueError) as error:
         # The YAML parser adds its own name for the parsed text to the message; remove this name.
@@ -176,7 +176,7 @@ _LIKELY: Final = ("%eval%", "%trigger%")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Value):
+class EvalResult(Value):
     """The result of one prompt of the file ``path``; ``wanted`` tells if it is meant for the skill.
 
     ``place`` is the best rank of the skill or of a near-duplicate among the hits, from 1. It is
@@ -226,7 +226,7 @@ class SkillScore(Value):
     ref: str
     path: str
     score: Score
-    answers: tuple[Answer, ...]
+    answers: tuple[EvalResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,14 +333,14 @@ def _place(found: Sequence[Match], ids: set[int]) -> int | None:
     )
 
 
-def _answer(prompt: Prompt, place: int | None, first: str | None, fits: float) -> Answer:
+def _answer(prompt: Prompt, place: int | None, first: str | None, fits: float) -> EvalResult:
     is_found = place is not None and place <= BEST
     is_taken = place == 1 and fits >= FITS
     passed = is_found if prompt.wanted else not is_taken
-    return Answer(prompt.text, prompt.path, prompt.wanted, place, first, round(fits, 2), passed)
+    return EvalResult(prompt.text, prompt.path, prompt.wanted, place, first, round(fits, 2), passed)
 
 
-def _score(told: Sequence[Answer]) -> Score:
+def _score(told: Sequence[EvalResult]) -> Score:
     meant = [one for one in told if one.wanted]
     won = Counter(one.first for one in meant if one.place != 1 and one.first is not None)
     return Score(

@@ -42,7 +42,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """A stored state of a skill's files, with its version."""
 
     version: str
@@ -100,12 +100,12 @@ def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
     ]
 
 
-def contents(browse: Browse, one: Offered) -> list[Kept]:
+def contents(browse: Browse, one: Offered) -> list[StoredState]:
     """Return the stored states of a skill's files; the state that was current last comes first."""
     reader = browse.core.reader
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
-        Kept(version_of(turn.turn), turn.seen_at, known[turn.number])
+        StoredState(version_of(turn.turn), turn.seen_at, known[turn.number])
         for turn in history.turns(reader, one.stored.uid)
         if turn.number in known and (turn.current or known[turn.number].complete)
     ]

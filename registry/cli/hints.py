@@ -111,10 +111,10 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import is_of
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
     with suppress(OSError):  # the current folder, and so the project, may have been removed
-        for target in (Target.project(os.getcwd()), Target.everywhere()):
+        for target in (InstallTarget.project(os.getcwd()), InstallTarget.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
                     is_it = (
@@ -136,10 +136,10 @@ def check_meant(registry: "SkillRegistry", name: str) -> None:
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
     with suppress(OSError):  # the current folder, and so the project, may have been removed
-        target = Target.project(os.getcwd())
+        target = InstallTarget.project(os.getcwd())
         entry = None
         with suppress(errors.RegistryError):
             entry = read_lock(target.path).get(name)
@@ -224,9 +224,9 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
     """Return the command with --global if the skill was installed for all projects, else ""."""
     from registry.install.lockfile import NAME, read_lock
     from registry.install.pull import folders_of
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
-    everywhere = Target.everywhere()
+    everywhere = InstallTarget.everywhere()
     folder, file = os.path.split(error.facts["path"])
     if file != NAME or folder == everywhere.path or any(one[:4] == "--to" for one in arguments):
         return ""

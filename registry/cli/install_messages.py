@@ -16,7 +16,7 @@ from registry.errors import RegistryError, SkillHeld
 if TYPE_CHECKING:
     from registry.db.read.findings import SecurityFinding
     from registry.install.lockfile import Locked
-    from registry.install.targets import InstallResult, Target
+    from registry.install.targets import InstallResult, InstallTarget
     from registry.model import Skill
 
 _TELLING: Final = {
@@ -37,7 +37,7 @@ _STAYS: Final = "is still installed"
 
 def explain(
     session: Session,
-    target: "Target",
+    target: "InstallTarget",
     done: "Sequence[InstallResult]",
     doing: Sequence[str],
     *,
@@ -109,7 +109,7 @@ def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: s
 
 
 def _report_updates(
-    session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
+    session: Session, target: "InstallTarget", done: "Sequence[InstallResult]", again: str
 ) -> None:
     """Print how to see the available updates, and how to keep an update merged by hand."""
     from registry.install.plan import BEHIND_TOO
@@ -180,7 +180,7 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
 
 def report_origins(
     session: Session,
-    target: "Target",
+    target: "InstallTarget",
     done: "Sequence[InstallResult]",
     shown: "Collection[SecurityFinding]" = (),
 ) -> None:
@@ -234,7 +234,7 @@ def _security_of(
 
 
 def confirm_errors(
-    session: Session, target: "Target", skills: "Sequence[Skill]"
+    session: Session, target: "InstallTarget", skills: "Sequence[Skill]"
 ) -> "Sequence[SecurityFinding]":
     """Ask on a terminal before skills with security errors are installed; return the errors.
 
@@ -261,7 +261,9 @@ def confirm_errors(
     return shown
 
 
-def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
+def _elsewhere(
+    target: "InstallTarget", locked: "Mapping[str, Locked]", folders: Sequence[str]
+) -> str:
     """Return a sentence with the folders of skills that are not in the table."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
@@ -282,15 +284,15 @@ def _origin(entry: "Locked") -> str:
     return f"{place} at {formatting.commit(commit)}" if commit else place
 
 
-def _named(target: "Target", one: "InstallResult") -> str:
+def _named(target: "InstallTarget", one: "InstallResult") -> str:
     """Return how a command can name an installed skill: by its ref, or else by its path.
 
     The ref is enough in the skill's own project.
     """
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
     with suppress(OSError):  # the current folder may have been removed
-        if target == Target.project(os.getcwd()):
+        if target == InstallTarget.project(os.getcwd()):
             return quote(escape.line(one.ref))
     return quote(escape.line(one.path))
 
@@ -321,11 +323,11 @@ def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills that were installed since a time (UTC) without an undo record."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import NAME, pulled_at
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
     with suppress(OSError):  # the current folder, and so the project, may have been removed
-        for target in (Target.project(os.getcwd()), Target.everywhere()):
+        for target in (InstallTarget.project(os.getcwd()), InstallTarget.everywhere()):
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
                 how = "pull --global" if target.is_global else "pull"
@@ -336,7 +338,9 @@ def report_pulled(session: Session, since: str) -> None:
                 )
 
 
-def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_fetched(
+    session: Session, target: "InstallTarget", done: "Sequence[InstallResult]"
+) -> None:
     """Print for each remote source the version with which installed skills were compared.
 
     The remote may have a newer version, because a check fetches nothing. The hint to fetch comes
@@ -361,7 +365,7 @@ def report_fetched(session: Session, target: "Target", done: "Sequence[InstallRe
             )
 
 
-def report_strange(session: Session, target: "Target") -> None:
+def report_strange(session: Session, target: "InstallTarget") -> None:
     """Print the addresses in the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from registry.api import SkillRegistry
     from registry.disk.agents import Agent
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
     from registry.toolsets.view import View
 
     Choice: TypeAlias = click.Choice[str]
@@ -283,18 +283,18 @@ where_options = stack(
 )
 
 
-def target_of(to: str | None, *, is_global: bool) -> "Target":
+def target_of(to: str | None, *, is_global: bool) -> "InstallTarget":
     """Return the target for the options ``--to`` and ``--global``."""
-    from registry.install.targets import Target
+    from registry.install.targets import InstallTarget
 
     if to is not None:
-        return Target.folder(to)
+        return InstallTarget.folder(to)
     if is_global:
-        return Target.everywhere()
-    return Target.project(_here())
+        return InstallTarget.everywhere()
+    return InstallTarget.project(_here())
 
 
-def report_project(session: Session, target: "Target", to: str | None = None) -> None:
+def report_project(session: Session, target: "InstallTarget", to: str | None = None) -> None:
     """Print the project of a command, unless the command uses all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")

@@ -140,7 +140,7 @@ class Notice:
     lost: bool = False
 
 
-class RootMissing(Exception):
+class RootGone(Exception):
     """The root of a source doesn't exist."""
 
 
@@ -234,7 +234,7 @@ class Walk:
 
     ``roots`` are the real paths of all sources. If a link leads into one of them, its target is
     only listed at the target's real path. A source inside this source is skipped, because the walk
-    of that source lists it. If ``nested``, it is not skipped. Iterating raises `RootMissing` or
+    of that source lists it. If ``nested``, it is not skipped. Iterating raises `RootGone` or
     `RootUnreadable`. ``notices`` are complete when the iteration has ended.
     """
 
@@ -259,7 +259,7 @@ class Walk:
             root = Folder.open(self.root)
         except OSError as error:
             if error.errno in GONE:
-                raise RootMissing(self.root) from error
+                raise RootGone(self.root) from error
             raise RootUnreadable(reason_of(error)) from error
         with root:
             try:

@@ -11,14 +11,14 @@ from dataclasses import fields as dataclass_fields
 from typing import Final, NamedTuple, TypeAlias
 
 from registry.document import coerce
-from registry.document.fields import NAME, TAGS, Fields, Value
+from registry.document.fields import NAME, TAGS, Fields, FieldValue
 from registry.document.findings import Rule, printable
 from registry.document.front_matter_editor import EditImpossible, Front, newline_of
 from registry.document.frontmatter import LINE, Split, split
 from registry.document.names import check_new_name
 from registry.document.parse import parse_document, parse_text
 from registry.document.repair import Patch, patches
-from registry.document.yaml_text import Reading, Refused
+from registry.document.yaml_text import YamlReading, YamlRefused
 from registry.model import Diagnostic, Document, JsonValue
 
 MARK: Final = b"\xef\xbb\xbf"
@@ -213,7 +213,7 @@ def _valid_yaml(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]
         return
     try:
         told = patches(parts.front or "", parts.front_line)
-    except Refused:
+    except YamlRefused:
         return
     found = [one for one in told if one.code in FIXABLE and wanted(one.code)]
     if not found:
@@ -258,13 +258,13 @@ def _tags(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
 
 def _misspelt(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
-) -> Iterator[tuple[Value, tuple[str, ...]]]:
+) -> Iterator[tuple[FieldValue, tuple[str, ...]]]:
     """Yield the values in which tags are spelled unusually, each with the usual spelling.
 
     Letter case stays, because some readers print tags as written. A person must correct tags that
     the parser ignored or did not understand.
     """
-    for value in Fields(Reading(dict(front_matter))).values(TAGS):
+    for value in Fields(YamlReading(dict(front_matter))).values(TAGS):
         try:
             found: dict[str, str] = {}
             for word in coerce.written_tags(value.value):
@@ -290,7 +290,7 @@ def _name(document: Document, folder_name: str, wanted: IsWanted) -> Iterator[_S
     if _BETWEEN.sub("-", name) != name:
         codes.add("name-characters")
     plain = name.lower()
-    written = next(Fields(Reading(dict(document.front_matter))).present(NAME), None)
+    written = next(Fields(YamlReading(dict(document.front_matter))).present(NAME), None)
     if (
         name == folder_name
         or not any(map(wanted, codes))

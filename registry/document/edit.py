@@ -19,9 +19,9 @@ from registry.document.fields import (
     PARAMETERS,
     TAGS,
     Fields,
+    FieldValue,
     Path,
     Places,
-    Value,
 )
 from registry.document.front_matter_editor import EditImpossible, Front, newline_of
 from registry.document.markdown import same_parameters
@@ -33,7 +33,7 @@ from registry.document.render import (
     with_description,
     with_parameters,
 )
-from registry.document.yaml_text import Reading, quoted, scalar, tag_text, tag_words, text_value
+from registry.document.yaml_text import YamlReading, quoted, scalar, tag_text, tag_words, text_value
 from registry.model import Document, JsonValue, Parameter
 
 __all__ = ["EditImpossible", "edit_document"]
@@ -260,9 +260,9 @@ def _with_front(
     return newline.join([*lines, f"description: {shown}", "---", ""]) + gap + text
 
 
-def _present(document: Document, where: Places) -> list[Value]:
+def _present(document: Document, where: Places) -> list[FieldValue]:
     """Return the values of the keys at ``where`` that exist in the front matter, even if empty."""
-    return list(Fields(Reading(dict(document.front_matter))).present(where))
+    return list(Fields(YamlReading(dict(document.front_matter))).present(where))
 
 
 def _without(document: Document, fields: Iterable[Places]) -> dict[str, Any]:

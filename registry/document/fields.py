@@ -8,7 +8,7 @@ from registry.document import coerce
 from registry.document.dates import parse_date
 from registry.document.findings import finding, printable
 from registry.document.frontmatter import FOREIGN_KEYS
-from registry.document.yaml_text import Reading
+from registry.document.yaml_text import YamlReading
 from registry.model import Diagnostic, JsonValue, Parameter
 
 _T = TypeVar("_T")
@@ -31,7 +31,7 @@ def places(paths: str) -> Places:
     )
 
 
-class Value(NamedTuple):
+class FieldValue(NamedTuple):
     """A value of the front matter, with its path (the keys that lead to it).
 
     ``line`` is the line of the first of these keys.
@@ -50,7 +50,7 @@ class Value(NamedTuple):
 class Fields:
     """Looks up keys in a front matter, and adds unreadable values to ``findings``."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: YamlReading) -> None:
         self.findings: list[Diagnostic] = []
         self._lines = reading.lines
         top = folded(reading.values)
@@ -69,7 +69,7 @@ class Fields:
             elif value not in (None, "", []):
                 self.unknown(self._value((name,), value))
 
-    def present(self, where: Places) -> Iterator[Value]:
+    def present(self, where: Places) -> Iterator[FieldValue]:
         """Yield the values, even if empty, of the keys at ``where`` that the front matter has."""
         sections = self._sections
         for section, key in where:
@@ -77,7 +77,7 @@ class Fields:
                 name, value = found[1][key]
                 yield self._value((*found[0], name), value)
 
-    def values(self, where: Places) -> Iterator[Value]:
+    def values(self, where: Places) -> Iterator[FieldValue]:
         """Yield the values of the keys at ``where``, except null and empty values."""
         return filter(lambda found: found.value not in (None, ""), self.present(where))
 
@@ -97,7 +97,7 @@ class Fields:
         """Return the words of the first value at ``where`` that contains any words."""
         return self.read(where, lambda value: coerce.unique(shape(value)) or None) or ()
 
-    def unknown(self, value: Value) -> None:
+    def unknown(self, value: FieldValue) -> None:
         """Add a finding about a value of an unsupported type."""
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
@@ -108,8 +108,8 @@ class Fields:
         fix = "write the value as the documentation shows; until then, it is stored but ignored"
         self.findings.append(finding("value-shape", message, value.line, fix))
 
-    def _value(self, path: Path, value: JsonValue) -> Value:
-        return Value(path, value, self._lines.get(path[0]))
+    def _value(self, path: Path, value: JsonValue) -> FieldValue:
+        return FieldValue(path, value, self._lines.get(path[0]))
 
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
         """Add ``value`` as a section in which keys are looked up.
@@ -167,7 +167,7 @@ _COMPATIBILITY: Final = places(".compatibility")
 _HIDDEN: Final = places(".disablemodelinvocation")
 
 
-def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
+def normalise(reading: YamlReading) -> tuple[dict[str, Any], list[Diagnostic]]:
     """Return the canonical fields of a `Document` and the findings.
 
     ``name`` and ``description`` are missing if the front matter lacks them.
@@ -196,7 +196,7 @@ def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
 def _tags(fields: Fields) -> tuple[str, ...]:
     """Return the tags from all keys that may have tags, without duplicates."""
     words: dict[str, None] = {}
-    last: Value | None = None
+    last: FieldValue | None = None
     long = 0
     for value in fields.values(TAGS):
         try:
@@ -222,7 +222,7 @@ def _created(fields: Fields) -> str | None:
 
     If no date can be read, add a finding about the first one.
     """
-    unreadable: Value | None = None
+    unreadable: FieldValue | None = None
     for value in fields.values(_CREATED):
         if isinstance(value.value, str):
             if moment := parse_date(value.value):
@@ -236,7 +236,7 @@ def _created(fields: Fields) -> str | None:
     return None
 
 
-def _prose(fields: Fields, key: str, value: Value) -> str:
+def _prose(fields: Fields, key: str, value: FieldValue) -> str:
     """Return the name or the description as plain text."""
     text = value.value
     if not isinstance(text, str):

@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     meaning: str
 
 
-class Place(NamedTuple):
+class Passage(NamedTuple):
     """A suspicious passage: its code, its offset in the text, and the matched text.
 
     ``quoted``: the text is probably an example of an attack.

@@ -18,7 +18,7 @@ from registry.document.frontmatter import (
 )
 from registry.document.yaml_text import (
     Broken,
-    Refused,
+    YamlRefused,
     quoted,
     read_mapping,
     scalar,
@@ -54,7 +54,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyLines:
     """The lines of one key of a broken front matter.
 
     ``head`` is the offset after the key's colon.
@@ -73,14 +73,14 @@ def read_nodes(text: str) -> Node:
     try:
         read_mapping(text)  # refuses text that would recurse or expand without end
         composed = yaml.compose(text, Loader=yaml.SafeLoader)  # libyaml's marks have no index
-    except (Broken, Refused, yaml.YAMLError, ValueError, RecursionError):
+    except (Broken, YamlRefused, yaml.YAMLError, ValueError, RecursionError):
         raise Unplaced from None
     if not isinstance(composed, yaml.MappingNode):
         raise Unplaced
     return _node(text, composed, in_flow=False)
 
 
-def entries(front: str) -> list[Entry]:
+def entries(front: str) -> list[KeyLines]:
     """Return the lines of the outermost keys of ``front``.
 
     The lines are split as for the repair of broken YAML. An entry ends after its last line that is
@@ -97,7 +97,7 @@ def entries(front: str) -> list[Entry]:
         name = bare_key(key["key"])
         head = starts[first] + place + key.end()
         end = starts[last] + len(lines[last].rstrip("\r\n"))
-        found.append(Entry(FOREIGN_KEYS.get(name, name), starts[first], head, end))
+        found.append(KeyLines(FOREIGN_KEYS.get(name, name), starts[first], head, end))
     return found
 
 
@@ -308,7 +308,7 @@ class Front:
             raise _broken(path)
         return 0, None, Node(0, 0, "", 0)
 
-    def _entry(self, path: Path) -> Entry:
+    def _entry(self, path: Path) -> KeyLines:
         found = next((entry for entry in entries(self.front) if entry.key == path[0]), None)
         if found is None:
             raise _broken(path)

@@ -174,7 +174,7 @@ class Template:
     parameters: tuple[Parameter, ...] = ()
 
 
-class Line(NamedTuple):
+class BodyLine(NamedTuple):
     """A line of a body: number (from 1), offsets, text, and whether it is code or a comment."""
 
     number: int
@@ -196,7 +196,7 @@ class Section:
     start: int
     text: int
     end: int
-    lines: list[Line | None]
+    lines: list[BodyLine | None]
 
 
 def read_template(body: str) -> Template:
@@ -207,7 +207,7 @@ def read_template(body: str) -> Template:
     """
     sections = read_sections(body)
     titles = (_TITLE.match(section.title) for section in sections if section.depth == 1)
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[BodyLine]] = {}
     for section in sections:
         if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
             lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
@@ -320,7 +320,7 @@ def first_paragraph(body: str) -> str | None:
     return shorten(" ".join(words), FIRST_WORDS, whole_words=True) if words else None
 
 
-def body_lines(body: str) -> Iterator[Line]:
+def body_lines(body: str) -> Iterator[BodyLine]:
     """Yield each line of ``body``, with its offset and whether it is code or a comment.
 
     Lines end as in CommonMark, not at all line ends of Unicode.
@@ -332,7 +332,7 @@ def body_lines(body: str) -> Iterator[Line]:
             start, end = next(spans, (len(body), len(body)))
         stop = at + len(whole)
         code = start < stop or whole.lstrip().startswith(("```", "~~~"))
-        yield Line(number, at, stop, whole.rstrip("\r\n"), code)
+        yield BodyLine(number, at, stop, whole.rstrip("\r\n"), code)
         at = stop
 
 

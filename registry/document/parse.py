@@ -11,7 +11,7 @@ from registry.document.findings import finding, printable
 from registry.document.frontmatter import Split, ends_early, split, split_loosely
 from registry.document.markdown import Template, first_paragraph, has_template, read_template
 from registry.document.repair import repair, salvage
-from registry.document.yaml_text import SURROGATES, Broken, Reading, Refused, read_mapping
+from registry.document.yaml_text import SURROGATES, Broken, YamlReading, YamlRefused, read_mapping
 from registry.model import Diagnostic, Document
 
 FRONT_MATTER_BYTES: Final = 64 * 1024
@@ -75,7 +75,7 @@ def _parse(text: str, folder_name: str) -> Document:
             diagnostics=(found, *findings),
         )
     parts = split(text)
-    reading = Reading()
+    reading = YamlReading()
     if parts.front is not None:
         parts, reading = _read_front(text, parts, findings)
     findings += reading.findings
@@ -137,7 +137,7 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
     return text
 
 
-def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Split, Reading]:
+def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Split, YamlReading]:
     """Parse the front matter of ``parts``.
 
     If the front matter ends before its `---` line, the returned parts are corrected.
@@ -167,18 +167,18 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
             other = split_loosely(text)
             if other.front is None or other.front_line != line:
                 return other, _repaired(other, findings)
-    except Refused as refused:
+    except YamlRefused as refused:
         findings += (*parts.findings, refused.diagnostic)
         return parts, salvage(front, line)
     findings += parts.findings
     return parts, reading
 
 
-def _repaired(parts: Split, findings: list[Diagnostic]) -> Reading:
-    """Parse front matter that was found without its `---` lines. Raises `Refused`."""
+def _repaired(parts: Split, findings: list[Diagnostic]) -> YamlReading:
+    """Parse front matter that was found without its `---` lines. Raises `YamlRefused`."""
     findings += parts.findings
     if parts.front is None:
-        return Reading()
+        return YamlReading()
     try:
         return read_mapping(parts.front, parts.front_line)
     except Broken:

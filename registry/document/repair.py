@@ -13,7 +13,7 @@ from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_key
 from registry.document.yaml_text import (
     MAX_NESTING,
     Broken,
-    Reading,
+    YamlReading,
     read_mapping,
     read_value,
     scalar,
@@ -217,7 +217,7 @@ class Patch(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Entry:
+class _BrokenKey:
     """One key, the text after its colon, and the lines below; ``line`` is the line of the key."""
 
     key: str
@@ -236,13 +236,13 @@ class _Entry:
         return len(self.first) - len(self.first.lstrip(" "))
 
 
-def repair(front: str, line: int) -> Reading:
+def repair(front: str, line: int) -> YamlReading:
     """Parse ``front``, which is not valid YAML, as a person would read it.
 
     ``line`` is the line of the file on which ``front`` begins. Values that are valid YAML are
     parsed as in `read_mapping`. Raises `Refused` under the same conditions as `read_mapping`.
     """
-    reading = Reading()
+    reading = YamlReading()
     cleaned = _CONTROL.sub("", front)
     anchors: set[str] = set()
     if cleaned != front:
@@ -274,14 +274,14 @@ def patches(front: str, line: int) -> list[Patch]:
     lines = _lines(front)
     if _CONTROL.search(front) or _FOREIGN.search(front) or lines != _with_colons(lines):
         return []
-    repairing = _Repair(Reading(), set())
+    repairing = _Repair(YamlReading(), set())
     repairing.mapping(lines, line, depth=1)
     return repairing.patches
 
 
-def salvage(front: str, line: int) -> Reading:
+def salvage(front: str, line: int) -> YamlReading:
     """Read the outermost keys of ``front`` as plain text, without YAML."""
-    reading = Reading()
+    reading = YamlReading()
     lines = _with_colons(_lines(_CONTROL.sub("", front)))
     for entry in _entries(lines, line):
         if len(reading.values) >= MAX_ENTRIES:
@@ -310,9 +310,9 @@ def _with_colons(lines: list[str]) -> list[str]:
 
 
 class _Repair:
-    """A parser of lines that are not valid YAML; it fills one `Reading`."""
+    """A parser of lines that are not valid YAML; it fills one `YamlReading`."""
 
-    def __init__(self, reading: Reading, anchors: set[str]) -> None:
+    def __init__(self, reading: YamlReading, anchors: set[str]) -> None:
         self.reading = reading
         self.anchors = anchors
         self.left = MAX_ENTRIES
@@ -354,7 +354,9 @@ class _Repair:
                 self.reading.lines.setdefault(key, entry.line)
         return values
 
-    def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
+    def entry(
+        self, entry: _BrokenKey, below: deque[_BrokenKey], depth: int
+    ) -> tuple[str, JsonValue]:
         """Read one key and its value as YAML, or repair the value.
 
         Further lines that belong to the value are removed from ``below``.
@@ -382,7 +384,7 @@ class _Repair:
             return read
         return entry.key, self._value(entry, depth)
 
-    def _joined(self, entry: _Entry, below: deque[_Entry]) -> tuple[str, JsonValue] | None:
+    def _joined(self, entry: _BrokenKey, below: deque[_BrokenKey]) -> tuple[str, JsonValue] | None:
         """Parse ``entry`` with the following keys, until its quotes or brackets are closed."""
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
@@ -401,7 +403,7 @@ class _Repair:
             return read
         return None
 
-    def _unnested(self, entry: _Entry, below: deque[_Entry]) -> bool:
+    def _unnested(self, entry: _BrokenKey, below: deque[_BrokenKey]) -> bool:
         """If the name already has a value, move keys that are indented below it to its level."""
         is_name = entry.key.casefold() == "name" and entry.head
         if not (is_name and entry.rest and _DESCRIPTION.match(entry.rest[0])):
@@ -413,7 +415,7 @@ class _Repair:
         entry.rest.clear()
         return True
 
-    def _only(self, reading: Reading) -> tuple[str, JsonValue]:
+    def _only(self, reading: YamlReading) -> tuple[str, JsonValue]:
         """Return the only key and value of ``reading``.
 
         Any other number of keys means that the text is not YAML.
@@ -423,7 +425,7 @@ class _Repair:
         self.reading.findings += reading.findings
         return next(iter(reading.values.items()))
 
-    def _value(self, entry: _Entry, depth: int) -> JsonValue:
+    def _value(self, entry: _BrokenKey, depth: int) -> JsonValue:
         """Return the value of a key whose text is not valid YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
         if not entry.head and rows and depth < MAX_NESTING:
@@ -441,7 +443,7 @@ class _Repair:
         self._replace_text(entry, code, value)
         return value
 
-    def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
+    def _replace_text(self, entry: _BrokenKey, code: str, value: str) -> None:
         """Record the replacement of a value, unless the text can equally mean another value."""
         rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
@@ -459,7 +461,7 @@ class _Repair:
         gap = "" if entry.first[:keep].endswith((" ", "\t")) else " "
         self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
-    def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
+    def _list(self, entry: _BrokenKey, depth: int) -> list[JsonValue]:
         """Read the lines below a key as the items of a list, each item separately."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
@@ -499,7 +501,7 @@ def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
         yield start, item
 
 
-def _entries(lines: Sequence[str], line: int) -> Iterator[_Entry]:
+def _entries(lines: Sequence[str], line: int) -> Iterator[_BrokenKey]:
     """Yield the keys with their lines.
 
     All keys that are indented like the first key belong to the mapping.
@@ -509,4 +511,4 @@ def _entries(lines: Sequence[str], line: int) -> Iterator[_Entry]:
     for (index, place, key), end in zip(keys, ends, strict=False):
         head = lines[index][place + key.end() :].strip()
         rest = list(lines[index + 1 : end])
-        yield _Entry(bare_key(key["key"]), head, rest, line + index, lines[index])
+        yield _BrokenKey(bare_key(key["key"]), head, rest, line + index, lines[index])

@@ -14,7 +14,7 @@ from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
 from registry.document.behaviours.quoting import is_asked_for, is_comment, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour
-from registry.document.findings import NEAR, SHOWN, Place, printable
+from registry.document.findings import NEAR, SHOWN, Passage, printable
 from registry.document.prefilter import LONGEST, CpuBudget, Hits, Prefilter
 from registry.document.unmask import unmask
 from registry.text import beyond_ascii
@@ -52,7 +52,7 @@ _JOINING = re.compile(
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
 
 
-def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
+def find_hidden(text: str, beyond: str | None = None) -> Iterator[Passage]:
     """Yield the invisible characters of ``text`` that have no legitimate use where they are.
 
     ``beyond``: the characters outside ASCII (`text.beyond_ascii`), if the caller has computed them.
@@ -67,7 +67,7 @@ def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
         yield from _judge(text, match)
 
 
-def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
+def _judge(text: str, match: re.Match[str]) -> Iterator[Passage]:
     run = match[0]
     start, end = match.span()
     before, after = text[start - 1 : start], text[end : end + 1]
@@ -76,16 +76,16 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
         if not (before == _BLACK_FLAG and _REGION_FLAG.match(run)):
             said = "".join(chr(ord(char) - 0xE0000) for char in tags)
             what = f"{len(tags)} tag characters that spell `{said}`"
-            yield Place("hidden-text", start, what)
+            yield Passage("hidden-text", start, what)
     elif unicodedata.category(run[0]) == "Mn":
-        yield Place("hidden-text", start, f"{len(run)} variation selectors in a row")
+        yield Passage("hidden-text", start, f"{len(run)} variation selectors in a row")
     elif bidi := _BIDI.search(run):
-        yield Place("bidi-control", start, _named(bidi[0]))
+        yield Passage("bidi-control", start, _named(bidi[0]))
     elif not (len(run) == 1 and _belongs(run, before, after)):
         what = _named(run[0])
         if len(run) > 1:
             what = f"{len(run)} invisible characters in a row, the first {what}"
-        yield Place("hidden-text" if len(run) >= _LONG else "zero-width-character", start, what)
+        yield Passage("hidden-text" if len(run) >= _LONG else "zero-width-character", start, what)
 
 
 def _belongs(char: str, before: str, after: str) -> bool:
@@ -139,7 +139,7 @@ def look(data: bytes) -> tuple[bool, bool]:
     return b"\x01" in classes, _RUN in classes or b"AIza" in data
 
 
-def find_secrets(text: str, data: bytes) -> Iterator[Place]:
+def find_secrets(text: str, data: bytes) -> Iterator[Passage]:
     """Yield strings in the format of working keys, but not placeholders.
 
     A result never contains the whole key.
@@ -154,10 +154,10 @@ def find_secrets(text: str, data: bytes) -> Iterator[Place]:
             if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < MIN_ENTROPY:
                 continue
             if _RANDOM.search(found) and any(map(str.isdigit, found)):  # else a name of words
-                yield Place("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
+                yield Passage("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
 
 
-def find_encoded(text: str, data: bytes) -> Iterator[Place]:
+def find_encoded(text: str, data: bytes) -> Iterator[Passage]:
     """Yield long runs of base64 that decode to data, except pictures and keys."""
     if _BASE64_RUN not in data.translate(_BASE64, b"\r\n"):
         return
@@ -178,7 +178,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
         what = f"{len(run)} characters of base64"
         if decoded.isascii() and (said := decoded.decode("ascii")).replace("\n", "").isprintable():
             what += f" that say `{printable(said)}`"
-        yield Place("encoded-data", match.start(), what)
+        yield Passage("encoded-data", match.start(), what)
 
 
 def _entropy(text: str) -> float:
@@ -191,7 +191,7 @@ _SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud
 """Letters of Cyrillic, kana, Chinese characters and Hangul; every pattern of `FOREIGN` has one."""
 
 
-def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
+def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Passage]:
     """Yield the findings of the behaviours in scripts other than Latin.
 
     ``beyond``: the characters outside ASCII (`text.beyond_ascii`). ``budget``: the processor time
@@ -208,7 +208,7 @@ def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
         for begin, end in stretches:
             for match in budget.find(foreign.pattern, text, begin, end):
                 shown = printable(match[0][:SHOWN])
-                yield Place(foreign.code, match.start(), f"{foreign.effect}: `{shown}`")
+                yield Passage(foreign.code, match.start(), f"{foreign.effect}: `{shown}`")
 
 
 @cache
@@ -248,7 +248,7 @@ class Kind(NamedTuple):
     defending: bool = False
 
 
-def scan(text: str, kind: Kind) -> Iterator[Place]:
+def scan(text: str, kind: Kind) -> Iterator[Passage]:
     """Yield the findings in ``text``."""
     for begin in range(0, len(text) or 1, PIECE):
         lead = min(begin, LEAD)
@@ -259,7 +259,7 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
                 yield place._replace(offset=place.offset + shift)
 
 
-def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
+def _scan_piece(text: str, kind: Kind) -> Iterator[Passage]:
     beyond = beyond_ascii(text)
     if beyond:
         yield from islice(find_hidden(text, beyond), MAX_PLACES)
@@ -278,7 +278,7 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
             yield from islice(find_encoded(text, data), MAX_PLACES)
 
 
-def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
+def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Passage]:
     lower = text.encode("ascii", "replace").lower()
     searched = _unwrapped(lower) if kind.prose else lower
     prefilter = _prefilter(prose=kind.prose)
@@ -290,7 +290,9 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
     if kind.prose and beyond:
         yield from islice(map(quoted, find_foreign(text, beyond, budget)), MAX_PLACES)
     if budget.is_over:
-        yield Place("slow-text", 0, "scanning took too long; the rest of the file was not scanned")
+        yield Passage(
+            "slow-text", 0, "scanning took too long; the rest of the file was not scanned"
+        )
 
 
 def _unwrapped(lower: bytes) -> bytes:
@@ -320,7 +322,7 @@ def _searches(
     budget: CpuBudget,
     *,
     prose: bool,
-) -> Iterator[Iterator[Place]]:
+) -> Iterator[Iterator[Passage]]:
     """Yield the findings of each check and behaviour that may find something."""
     for check, needed, where in _CHECKS:
         if (prose or where == "anywhere") and not hits.keys().isdisjoint(needed):
@@ -350,10 +352,10 @@ class _Quotes:
         elif kind.prose and not hits.keys().isdisjoint(_DEFENDING):
             self._excused = threats.TALK
 
-    def __call__(self, place: Place) -> Place:
+    def __call__(self, place: Passage) -> Passage:
         return place._replace(quoted=True) if self._is_quoted(place) else place
 
-    def _is_quoted(self, place: Place) -> bool:
+    def _is_quoted(self, place: Passage) -> bool:
         if place.code in self._excused:
             return True
         # In a program, words prove nothing: `payload` is an ordinary variable name.
@@ -381,7 +383,7 @@ def _matches(
     text: str,
     lower: bytes,
     budget: CpuBudget,
-) -> Iterator[Place]:
+) -> Iterator[Passage]:
     accept = behaviour.accept
     for begin, end in stretches:
         for match in budget.find(behaviour.pattern.compiled, lower, begin, end):
@@ -390,17 +392,17 @@ def _matches(
                 continue  # the match ends a longer word
             if accept is None or accept(match):
                 shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
-                yield Place(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
+                yield Passage(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
 
 
-def _control(text: str) -> Iterator[Place]:
+def _control(text: str) -> Iterator[Passage]:
     for match in _CONTROL.finditer(text):
         code = f"U+{ord(match[0]):04X}"
         what = f"the control character {code}, which can change what your terminal shows"
-        yield Place("terminal-control", match.start(), what)
+        yield Passage("terminal-control", match.start(), what)
 
 
-def _piped(text: str, _: bytes) -> Iterator[Place]:
+def _piped(text: str, _: bytes) -> Iterator[Passage]:
     for match in threats.PIPED.finditer(text):
         start = match.start()
         yield from _executed(_statement(text, start), start, match[0])
@@ -423,10 +425,10 @@ def _statement(text: str, end: int) -> str:
     return window[begin + 1 :]
 
 
-def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
+def _executed(statement: str, offset: int, into: str) -> Iterator[Passage]:
     if "base64" in statement and (decode := threats.DECODE.search(statement)):
         shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
-        yield Place(
+        yield Passage(
             "encoded-execution",
             offset,
             f"runs decoded code unchecked: `{shown}`",
@@ -436,46 +438,46 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
         shown = printable(statement[fetch.start() :] + into)
-        yield Place(
+        yield Passage(
             "remote-execution",
             offset,
             f"runs downloaded code unchecked: `{shown}`",
         )
 
 
-def _powershell(text: str, _: bytes) -> Iterator[Place]:
+def _powershell(text: str, _: bytes) -> Iterator[Passage]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
         what = f"runs downloaded code unchecked: `{printable(command)}`"
-        yield Place("remote-execution", match.start(), what)
+        yield Passage("remote-execution", match.start(), what)
 
 
-def _expansion(text: str) -> Iterator[Place]:
+def _expansion(text: str) -> Iterator[Passage]:
     for match in threats.EXPANSION.finditer(text):
         what = f"runs a command when the skill is loaded: `{printable(match[0][2:-1])}`"
-        yield Place("command-expansion", match.start(), what)
+        yield Passage("command-expansion", match.start(), what)
 
 
-def _comments(text: str) -> Iterator[Place]:
+def _comments(text: str) -> Iterator[Passage]:
     start = text.find("<!--")
     while start >= 0:
         end = text.find("-->", start)
         stop = end if end >= 0 else len(text)
         if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
             shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
-            yield Place(
+            yield Passage(
                 "comment-instructions", match.start(), f"a comment contains instructions: `{shown}`"
             )
         start = text.find("<!--", end) if end >= 0 else -1
 
 
-def _unseen(text: str, lower: bytes) -> Iterator[Place]:
+def _unseen(text: str, lower: bytes) -> Iterator[Passage]:
     """Find hidden content: link definitions used as comments, hidden elements."""
     for match in threats.UNSEEN.finditer(lower):
         said = text[match.end() : match.end() + NEAR].partition("\n\n")[0]
         if told := threats.UNSEEN_ADDRESS.search(said):
             shown = printable(said[max(0, told.start() - 20) : told.end() + 40].strip())
-            yield Place(
+            yield Passage(
                 "comment-instructions",
                 match.start(),
                 f"hidden text contains instructions: `{shown}`",
@@ -488,7 +490,7 @@ WRAPPED: Final = 60
 _GOES_ON: Final = re.compile(rb"\n(?=[a-z`~(])(?<=[a-z,`)]\n)")
 _COMMAND: Final = re.compile(rb"[|>$&={;\\]| --?[a-z]")
 
-_Check = Callable[[str, bytes], Iterator[Place]]
+_Check = Callable[[str, bytes], Iterator[Passage]]
 
 _CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes], str]]] = (
     (_piped, b"curl wget base64 fetch aria2c lynx".split(), "anywhere"),

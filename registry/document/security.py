@@ -12,7 +12,7 @@ from typing import Final
 
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOUR_RULES
-from registry.document.findings import Place, key_lines, printable
+from registry.document.findings import Passage, key_lines, printable
 from registry.document.scan import Kind, find_hidden, scan
 from registry.document.threats import SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, SkillFile
@@ -147,7 +147,7 @@ def is_about_defence(name: str, description: str) -> bool:
 
 
 def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[Passage]] = {}
     for place in scan(text, kind):
         places.setdefault(place.code, []).append(place)
     if hidden := _hidden(places):
@@ -165,7 +165,7 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
         yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
 
 
-def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
+def _hidden(places: Mapping[str, Sequence[Passage]]) -> Passage | None:
     """Return a finding `hidden-action` if a text manipulates the model and does more harm.
 
     The text must try to manipulate the model, and also contain another such attempt or a risky
@@ -177,11 +177,11 @@ def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
         beside = sorted((codes & (threats.MANIPULATES | threats.RISKY)) - {code})
         if beside and "hidden-action" not in codes:
             first = real[code][0]
-            return Place("hidden-action", first.offset, f"{first.what}, beside `{beside[0]}`")
+            return Passage("hidden-action", first.offset, f"{first.what}, beside `{beside[0]}`")
     return None
 
 
-def _is_said(text: str, found: Sequence[Place], stronger: Sequence[Place]) -> bool:
+def _is_said(text: str, found: Sequence[Passage], stronger: Sequence[Passage]) -> bool:
     """Tell whether every passage is on the same line as a passage of a worse finding."""
     lines = {text.count("\n", 0, place.offset) for place in stronger}
     return bool(lines) and all(text.count("\n", 0, place.offset) in lines for place in found)
@@ -238,7 +238,7 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
             yield _diagnostic("nested-skill", message, path=path)
 
 
-def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
+def _lines(text: str, first: Passage, others: Sequence[Passage]) -> tuple[int, str]:
     line = 1 + text.count("\n", 0, first.offset)
     lines: list[int] = []
     offset, last = first.offset, line

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-from registry.document.findings import Place, printable
+from registry.document.findings import Passage, printable
 from registry.text import LIKE_LATIN
 
 _Edit: TypeAlias = tuple[int, int, str]
@@ -65,7 +65,7 @@ class Plain(NamedTuple):
 
     text: str
     shifts: Sequence[tuple[int, int]] = ()
-    found: Sequence[Place] = ()
+    found: Sequence[Passage] = ()
 
     def original(self, offset: int) -> int:
         """Return the offset in the original text for an offset in this text."""
@@ -86,7 +86,7 @@ def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
     for begin, end, bare, name in _disguised(lower):
         edits.append((begin, end, bare))
         said = printable(text[begin:end].replace("\n", "\\n"))
-        found.append(Place("assembled-command", begin, f"`{said}` is `{name}` in disguise"))
+        found.append(Passage("assembled-command", begin, f"`{said}` is `{name}` in disguise"))
     if not edits:
         return Plain(text)
     edits.sort(key=lambda edit: (edit[0], -edit[1]))

@@ -114,7 +114,7 @@ class Broken(Exception):
     """The text is not valid YAML, or not the YAML that its author meant."""
 
 
-class Refused(Exception):
+class YamlRefused(Exception):
     """The YAML uses a feature that no ordinary skill needs; ``diagnostic`` gives the reason."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
@@ -123,7 +123,7 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Reading:
+class YamlReading:
     """The parsed ``values``, the line of each top-level key, and the findings."""
 
     values: dict[str, JsonValue] = field(default_factory=dict)
@@ -131,22 +131,22 @@ class Reading:
     findings: list[Diagnostic] = field(default_factory=list)
 
 
-def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> Reading:
+def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> YamlReading:
     """Parse ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
     ``anchors`` collects the anchors, so that values parsed one by one share them. Empty text, or
     only comments, is an empty mapping.
 
-    Raises `Broken` if ``text`` is not such a mapping. Raises `Refused` for an alias that resolves,
-    a custom tag or nesting deeper than `MAX_NESTING`.
+    Raises `Broken` if ``text`` is not such a mapping. Raises `YamlRefused` for an alias that
+    resolves, a custom tag or nesting deeper than `MAX_NESTING`.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)
     root = reader.read()
     if root is None:
-        return Reading()
+        return YamlReading()
     if not isinstance(root, dict):
         raise Broken("the front matter is not a mapping of keys to values")
-    return Reading(root, reader.lines, reader.findings)
+    return YamlReading(root, reader.lines, reader.findings)
 
 
 def read_value(text: str, line: int, anchors: set[str]) -> JsonValue:
@@ -203,7 +203,7 @@ class _Reader:
                 if event.anchor or event.tag:
                     self._check(event)
                 if len(stack) >= MAX_NESTING:
-                    raise Refused(self._refusal("yaml-depth", event))
+                    raise YamlRefused(self._refusal("yaml-depth", event))
                 if type(container) is dict and key is None:
                     key = self._key(
                         container, self._skip(event, get, len(stack)), event, len(stack)
@@ -217,7 +217,7 @@ class _Reader:
                 container, key = stack.pop()
             elif kind is e.AliasEvent:
                 if event.anchor in self.anchors:
-                    raise Refused(self._refusal("yaml-alias", event))
+                    raise YamlRefused(self._refusal("yaml-alias", event))
                 raise Broken("an unquoted `*` precedes the text")
             else:
                 documents += kind is e.DocumentStartEvent
@@ -252,11 +252,11 @@ class _Reader:
             event = get()
             name = type(event).__name__
             if name == "AliasEvent" and event.anchor in self.anchors:
-                raise Refused(self._refusal("yaml-alias", event))
+                raise YamlRefused(self._refusal("yaml-alias", event))
             if name.endswith(("MappingStartEvent", "SequenceStartEvent")):
                 inside += 1
                 if depth + inside > MAX_NESTING:
-                    raise Refused(self._refusal("yaml-depth", first))
+                    raise YamlRefused(self._refusal("yaml-depth", first))
             elif name.endswith(("MappingEndEvent", "SequenceEndEvent")):
                 inside -= 1
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
@@ -264,7 +264,7 @@ class _Reader:
         return self.text[start : event.end_mark.index].strip()
 
     def _check(self, event: Any) -> None:
-        """Raise `Refused` for custom tags, and `Broken` for an anchor before a plain word.
+        """Raise `YamlRefused` for custom tags, and `Broken` for an anchor before a plain word.
 
         Such an anchor is Markdown, not YAML.
         """
@@ -272,7 +272,7 @@ class _Reader:
         if tag and tag not in _CORE_TAGS:
             if tag.startswith(("![", "!(")):
                 raise Broken("an unquoted `!` precedes the text")
-            raise Refused(self._refusal("yaml-tag", event))
+            raise YamlRefused(self._refusal("yaml-tag", event))
         if event.anchor:
             self.anchors.add(event.anchor)
             if getattr(event, "style", True) in (None, ""):

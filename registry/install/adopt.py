@@ -23,7 +23,7 @@ from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan
 from registry.install.provenance import agents_folder, owner
 from registry.install.pull import open_transaction
-from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
+from registry.install.targets import PLAIN, InstallOptions, InstallResult, InstallTarget
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import Address, parse_address
 
@@ -37,7 +37,7 @@ _SHARING: Final = "codex"
 """The agent to record for the global shared folder if no installed agent reads this folder."""
 
 
-def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
+def adopt(core: Core, target: InstallTarget, how: InstallOptions = PLAIN) -> list[InstallResult]:
     """Add the skills that the lock of the ``skills`` tool lists to our lock.
 
     Raises `LockMissing` if the tool has no lock for the target.
@@ -49,7 +49,7 @@ def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[Insta
         return [_adopted(core, target, work, *one) for one in sorted(theirs.items())]
 
 
-def client_lock_path(target: Target) -> str:
+def client_lock_path(target: InstallTarget) -> str:
     """Return the path of the ``skills`` tool's lock for a project or for all projects."""
     if not target.is_global:
         return os.path.join(target.path, _NAME)
@@ -59,7 +59,7 @@ def client_lock_path(target: Target) -> str:
     return os.path.join(os.path.expanduser("~"), ".agents", _GLOBAL_NAME)
 
 
-def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] | None:
+def _client_lock(core: Core, target: InstallTarget) -> Mapping[str, Mapping[str, Any]] | None:
     """Return the entries in the lock of the ``skills`` tool, by the names of the skills.
 
     Returns None if the lock is missing or can't be read.
@@ -83,7 +83,7 @@ def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] 
 
 
 def _adopted(
-    core: Core, target: Target, work: InstallPlan, name: str, facts: Mapping[str, Any]
+    core: Core, target: InstallTarget, work: InstallPlan, name: str, facts: Mapping[str, Any]
 ) -> InstallResult:
     folder = agents_folder(name)
     if check_folder_name(folder) is not None:
@@ -130,7 +130,7 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _agents_with(target: Target, folder: str) -> dict[str, str]:
+def _agents_with(target: InstallTarget, folder: str) -> dict[str, str]:
     """Return the labels of the agents' folders that contain ``folder``, each with an agent's id."""
     found: dict[str, str] = {}
     for one in agents().values():
@@ -148,7 +148,7 @@ def _agents_with(target: Target, folder: str) -> dict[str, str]:
     return found
 
 
-def _sharing(target: Target) -> str:
+def _sharing(target: InstallTarget) -> str:
     if not target.is_global:
         return "universal"
     installed = [one.id for one in installed_agents(target.path) if one.is_universal]

@@ -38,7 +38,7 @@ ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileContent:
     """A file of a skill: its path below the skill's folder, its bytes and its executable bit."""
 
     path: str
@@ -46,7 +46,7 @@ class Entry:
     executable: bool
 
 
-def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
+def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[FileContent]:
     """Return a skill's current files, sorted by path; all belong to one state of the skill.
 
     If ``quarantined``, the files of a quarantined skill are also returned, so that they can be
@@ -77,7 +77,7 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
     raise problem
 
 
-def _pinned_content(core: Core, skill: PinnedSkill) -> list[Entry]:
+def _pinned_content(core: Core, skill: PinnedSkill) -> list[FileContent]:
     """Return the files of a version. Raises `VersionNotStored`, and `SkillHeld` as a sync does."""
     tree = skill.tree_hash or ""
     entries = content_as_locked(core, skill.name, tree, foreign=False)
@@ -90,12 +90,12 @@ def _pinned_content(core: Core, skill: PinnedSkill) -> list[Entry]:
     return entries
 
 
-def tree_hash(entries: Sequence[Entry]) -> str:
+def tree_hash(entries: Sequence[FileContent]) -> str:
     """Return the tree hash of these files. It equals the hash that the registry stores."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
-def same_files(entries: Sequence[Entry], place: Place) -> bool:
+def same_files(entries: Sequence[FileContent], place: Place) -> bool:
     """Tell whether the folder at ``place`` exists and has exactly these files. Raises OSError."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return False
@@ -133,14 +133,14 @@ def tree_hash_at(place: Place) -> str | None:
     return tree_digest([(path, runs, hashed) for path, (hashed, runs) in files.items()])
 
 
-def local_content(core: Core, place: Place) -> list[Entry]:
+def local_content(core: Core, place: Place) -> list[FileContent]:
     """Return the regular files in a folder, sorted by path. Raises OSError, `FileTooLarge`."""
     room, found = core.settings.limits.skill_bytes, []
     for path, (hashed, executable) in sorted(local_files(place).items()):
         if hashed:
             data = read_below(place.folder, f"{place.name}/{path}", room).data
             room -= len(data)
-            found.append(Entry(path, data, executable))
+            found.append(FileContent(path, data, executable))
     return found
 
 
@@ -156,7 +156,7 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
-) -> list[Entry] | None:
+) -> list[FileContent] | None:
     """Return files with this tree hash, from a skill of this name or from any stored revision.
 
     Returns None if no such skill or revision exists. Skips quarantined skills. Unless ``foreign``,
@@ -184,7 +184,7 @@ def is_known(core: Core, name: str, tree: str) -> bool:
     )
 
 
-def _kept(core: Core, revision: Revision) -> list[Entry] | None:
+def _kept(core: Core, revision: Revision) -> list[FileContent] | None:
     """Return the files of a revision, or None if the database doesn't have all of them."""
     _check_files(core, revision.files, revision.name)
     room, entries = core.settings.limits.skill_bytes, []
@@ -193,7 +193,7 @@ def _kept(core: Core, revision: Revision) -> list[Entry] | None:
         if data is None:
             return None
         room -= len(data)
-        entries.append(Entry(file.path, data, file.executable))
+        entries.append(FileContent(file.path, data, file.executable))
     return entries
 
 
@@ -208,17 +208,17 @@ def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
         raise PathRefused(path=bad[0], reason=bad[1])
 
 
-def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+def _entries(core: Core, stored: StoredSkill) -> list[FileContent]:
     """Return the files of a skill, within the limits that a sync applies."""
     files = skills.files(core.reader, stored.id)
     _check_files(core, files, stored.path)
-    entries: list[Entry] = []
+    entries: list[FileContent] = []
     room = core.settings.limits.skill_bytes
     with _home(core, stored) as home:
         for file in files:
             data = _bytes(core, stored, file, home, room)
             room -= len(data)
-            entries.append(Entry(file.path, data, file.executable))
+            entries.append(FileContent(file.path, data, file.executable))
     return entries
 
 
@@ -290,7 +290,7 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
     return told or "the executable bits differ"
 
 
-def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
+def diff_summary(place: Place, entries: Sequence[FileContent]) -> str:
     """Summarise how the folder at ``place`` differs from these files, file by file.
 
     Raises OSError.
@@ -321,7 +321,7 @@ def _listed(told: Sequence[str]) -> str:
     return ", ".join(sorted(told)[:MAX_NAMED]) + more
 
 
-def _lines(place: Place, coming: Entry) -> str:
+def _lines(place: Place, coming: FileContent) -> str:
     """Return the counts of added and removed lines of a changed file, such as " (+2 -1)".
 
     Returns "" if the file is too large or not text.

@@ -21,7 +21,7 @@ from registry.disk.files import digest
 from registry.disk.swap import replace_file
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
-from registry.install.content import Entry, content_of
+from registry.install.content import FileContent, content_of
 from registry.install.staging import where
 from registry.model import Skill, Value
 from registry.remotes.site import DESCRIPTION, SCHEMA
@@ -99,7 +99,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
 
 
-def archive(entries: Sequence[Entry]) -> bytes:
+def archive(entries: Sequence[FileContent]) -> bytes:
     """Return files as a .tar.gz archive. The same files give the same bytes."""
     packed = io.BytesIO()
     with (
@@ -114,7 +114,7 @@ def archive(entries: Sequence[Entry]) -> bytes:
     return packed.getvalue()
 
 
-def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
+def zipped(entries: Sequence[FileContent], folder: str = "") -> bytes:
     """Return files as a zip archive: at the top of the archive or, if given, in ``folder``.
 
     The same files give the same bytes.
@@ -131,7 +131,7 @@ def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
     return packed.getvalue()
 
 
-def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
+def _publish(home: Folder, skill: Skill, entries: Sequence[FileContent]) -> Exported:
     kind: Literal["skill-md", "archive"] = "archive"
     path = f"{skill.name}.tar.gz"
     if len(entries) == 1:

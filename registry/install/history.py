@@ -37,9 +37,9 @@ from registry.disk.atomic import (
 from registry.disk.beneath import Folder
 from registry.disk.private import open_own_folder, read_own_file
 from registry.errors import RegistryError
-from registry.install.content import Entry, local_content, local_files
+from registry.install.content import FileContent, local_content, local_files
 from registry.install.lockfile import Locked
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from registry.settings import data_folder
 from registry.text import is_encodable, utc_now
 
@@ -102,7 +102,7 @@ def state_of(entry: Locked | None) -> list[Any] | None:
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
-def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
+def remember(core: Core, target: InstallTarget, made: Mapping[str, InstallRecord]) -> None:
     """Record a pull, so that `undo` can undo it.
 
     ``made`` has the changes of the pull, by the folders of the skills. A pull that changed no files
@@ -185,7 +185,7 @@ def keep_edit(place: Place, digest: str) -> bool:
     return False
 
 
-def kept_edit(core: Core, digest: str) -> list[Entry] | None:
+def kept_edit(core: Core, digest: str) -> list[FileContent] | None:
     """Return the files that `keep_edit` copied, or None if the copy no longer exists."""
     with suppress(OSError, RegistryError), _own(EDITS) as folder:
         place = Place(folder, digest)
@@ -198,7 +198,7 @@ FOLDER: Final = "pulls"
 MAX_NOTE_BYTES: Final = 1 << 16
 
 
-def note_begun(target: Target) -> None:
+def note_begun(target: InstallTarget) -> None:
     """Write the note that a pull has begun to change a target.
 
     The next sync reads this note and finishes an interrupted pull. Without the note, only the next
@@ -210,13 +210,13 @@ def note_begun(target: Target) -> None:
             write_file(_note_place(folder, target), _data(target), 0o600)
 
 
-def note_ended(target: Target) -> None:
+def note_ended(target: InstallTarget) -> None:
     """Remove the note of a target, because the target has no unfinished pull any more."""
     with suppress(OSError, ValueError), _own(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
-def interrupted_targets() -> list[Target]:
+def interrupted_targets() -> list[InstallTarget]:
     """Return the targets that have a note: those of running and of interrupted pulls."""
     try:
         with _own(FOLDER) as folder:
@@ -225,19 +225,19 @@ def interrupted_targets() -> list[Target]:
         return []
 
 
-def _noted(folder: Folder, name: str) -> Iterator[Target]:
+def _noted(folder: Folder, name: str) -> Iterator[InstallTarget]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         facts = json.loads(read_own_file(Place(folder, name), MAX_NOTE_BYTES))
-        target = Target(str(facts["path"]), is_global=facts["is_global"] is True)
+        target = InstallTarget(str(facts["path"]), is_global=facts["is_global"] is True)
         if os.path.isabs(target.path) and _note_place(folder, target).name == name:
             yield target
 
 
-def _note_place(folder: Folder, target: Target) -> Place:
+def _note_place(folder: Folder, target: InstallTarget) -> Place:
     return Place(folder, hashlib.sha256(_data(target)).hexdigest())
 
 
-def _data(target: Target) -> bytes:
+def _data(target: InstallTarget) -> bytes:
     facts = {"path": target.path, "is_global": target.is_global}
     return json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()
 

@@ -34,9 +34,9 @@ from registry.remotes.address import Address
 from registry.remotes.artifacts import packed, read_local
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
-from registry.remotes.snapshot import Blob, Bounds, Snapshot
+from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 from registry.remotes.sources import address_of, check_exists, kind_of
-from registry.remotes.unpacking import BadArchive, Room
+from registry.remotes.unpacking import ArchiveLimits, BadArchive
 from registry.settings import Limits
 from registry.sync.sources import check_writable, target_source
 from registry.text import folded, quoted
@@ -98,7 +98,7 @@ def unpacked(data: bytes, path: str, limits: Limits) -> Unpacked:
 
     Raises `ArchiveRefused`, whose cause is `TooMuch` if the archive exceeds a limit.
     """
-    room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
+    room = ArchiveLimits(limits.files, limits.skill_bytes, limits.skill_bytes)
     try:
         part = packed(partial(io.BytesIO, data), room)
         files = dict(part.read(set(part.blobs)))
@@ -207,7 +207,7 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
     remote = _remote_of(address, ())
     found = []
     with _opened(core, remote) as tree:
-        wanted, _ = wanted_files(tree, remote, Bounds())
+        wanted, _ = wanted_files(tree, remote, FetchLimits())
         for folder, files, executable in _read(tree, wanted):
             parsed = _parsed(_document(files), folder)
             found_there = security_status(core, parsed.name, files, executable)
@@ -224,7 +224,7 @@ def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
-        open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
+        open_remote(remote, state, None, FetchLimits(), core.settings.source_kinds) as tree,
     ):
         assert tree is not None  # noqa: S101  # not None, as `known` is None
         yield tree
@@ -255,7 +255,7 @@ def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
 def _found_skills(
     tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
-    wanted, _notices = wanted_files(tree, remote, Bounds())
+    wanted, _notices = wanted_files(tree, remote, FetchLimits())
     skills = _without_copies(by_skill(wanted), wanted)
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])

@@ -19,7 +19,7 @@ from registry.errors import RegistryError
 from registry.install.plan import InstallPlan
 from registry.install.provenance import owner
 from registry.install.pull import as_pull_refused
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
 from registry.sync.sources import own_sources
 
@@ -29,7 +29,7 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Value):
+class AgentSkill(Value):
     """A skill that an agent sees at the path ``place``.
 
     Its JSON has the keys of a skill, and ``state``, ``where`` and ``place``. The states are
@@ -57,21 +57,21 @@ class Seen(Value):
         return {**known, "state": self.state, "where": self.where, "place": self.place}
 
 
-def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
+def seen_by(core: Core, agent: Agent, project: InstallTarget | None) -> list[AgentSkill]:
     """Return the skills that an agent sees in a project, and the missing skills.
 
     If ``project`` is None, only return the skills that the agent sees in all projects.
     """
-    found: list[Seen] = []
+    found: list[AgentSkill] = []
     if project is not None:
         found += _Look(core, project, "project").at(agent.project_places, agent)
-    found += _Look(core, Target.everywhere(), "global").at(agent.personal_places, agent)
+    found += _Look(core, InstallTarget.everywhere(), "global").at(agent.personal_places, agent)
     return _once(found)
 
 
-def _once(found: Sequence[Seen]) -> list[Seen]:
+def _once(found: Sequence[AgentSkill]) -> list[AgentSkill]:
     """Return one item for each path; if a path has two, the item that a lock lists."""
-    kept: dict[tuple[str, str], Seen] = {}
+    kept: dict[tuple[str, str], AgentSkill] = {}
     for one in found:
         folder, name = os.path.split(one.place)
         before = kept.get(key := (real_path(folder), name))
@@ -81,7 +81,7 @@ def _once(found: Sequence[Seen]) -> list[Seen]:
 
 
 def explained_for(
-    core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
+    core: Core, explanations: Sequence[Explanation], agent: Agent, project: InstallTarget
 ) -> list[Explanation]:
     """Return the explanations, with findings that tell from which path an agent reads each skill.
 
@@ -93,7 +93,7 @@ def explained_for(
     ]
 
 
-def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[Diagnostic]:
+def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[Diagnostic]:
     """Yield findings: the path from which an agent reads a skill, and other skills of its name."""
     real = real_path(one.path)
     here = [
@@ -125,9 +125,9 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
         yield Diagnostic("agent", "warning", message)
 
 
-def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
+def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]:
     """For each name that several skills on disk have, yield which of them an agent loads."""
-    by_name: dict[str, dict[str, Seen]] = {}
+    by_name: dict[str, dict[str, AgentSkill]] = {}
     for one in seen:
         if one.state != "missing":
             by_name.setdefault(one.name, {}).setdefault(real_path(one.place), one)
@@ -142,7 +142,7 @@ def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
             )
 
 
-def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
+def loaded_of(agent: Agent, namesakes: Sequence[AgentSkill]) -> AgentSkill | None:
     """Return the skill that an agent loads if several skills have the same name.
 
     Returns None if the agent's documentation doesn't tell this.
@@ -168,13 +168,13 @@ _PULLED: Final[dict[str, Known]] = {
 
 
 class _Look:
-    def __init__(self, core: Core, target: Target, where: Where) -> None:
+    def __init__(self, core: Core, target: InstallTarget, where: Where) -> None:
         self._core = core
         self._target = target
         self._where = where
 
-    def at(self, labels: list[str], agent: Agent) -> list[Seen]:
-        found: list[Seen] = []
+    def at(self, labels: list[str], agent: Agent) -> list[AgentSkill]:
+        found: list[AgentSkill] = []
         with as_pull_refused(self._target.path), ExitStack() as stack:
             standing = InstallPlan(self._core, stack, self._target)
             standing.begin()
@@ -204,26 +204,30 @@ class _Look:
                 place = os.path.join(self._path(labels[0]) or "", name)
                 skill = owner(self._core, entry)
                 description = None if skill is None else skill.description
-                found.append(Seen("missing", self._where, place, entry.name, description, skill))
+                found.append(
+                    AgentSkill("missing", self._where, place, entry.name, description, skill)
+                )
         return found
 
     def _path(self, label: str) -> str | None:
         is_global = self._where == "global"
         return expand(label) if is_global else os.path.join(self._target.path, label)
 
-    def _locked(self, standing: InstallPlan, name: str, place: str) -> Seen:
+    def _locked(self, standing: InstallPlan, name: str, place: str) -> AgentSkill:
         entry = standing.locked[name]
         skill = owner(self._core, entry)
         state = _PULLED[standing.compare(name, skill).state]
         if skill is None:
-            return Seen(state, self._where, place, entry.name, _read(place)[1], None)
-        return Seen(state, self._where, place, skill.name, skill.description, skill)
+            return AgentSkill(state, self._where, place, entry.name, _read(place)[1], None)
+        return AgentSkill(state, self._where, place, skill.name, skill.description, skill)
 
-    def _other(self, place: str) -> Seen:
+    def _other(self, place: str) -> AgentSkill:
         skill = self._registered(real_path(place))
         if skill is not None:
-            return Seen("registered", self._where, place, skill.name, skill.description, skill)
-        return Seen("unknown", self._where, place, *_read(place), None)
+            return AgentSkill(
+                "registered", self._where, place, skill.name, skill.description, skill
+            )
+        return AgentSkill("unknown", self._where, place, *_read(place), None)
 
     def _registered(self, path: str) -> Skill | None:
         for source in own_sources(self._core):

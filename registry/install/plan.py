@@ -17,7 +17,7 @@ from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import (
-    Entry,
+    FileContent,
     content_of,
     diff_summary,
     edit_summary,
@@ -40,8 +40,8 @@ from registry.install.targets import (
     InstallOptions,
     InstallPath,
     InstallResult,
+    InstallTarget,
     State,
-    Target,
 )
 from registry.model import Skill
 from registry.sync.installed import forget_removed
@@ -103,7 +103,7 @@ class InstallPlan:
         self,
         core: Core,
         stack: ExitStack,
-        target: Target,
+        target: InstallTarget,
         anchor: Folder | None = None,
         how: InstallOptions = PLAIN,
     ) -> None:
@@ -130,7 +130,7 @@ class InstallPlan:
         return self._paths(entry.agents, entry.mode, folder)
 
     def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.install_paths`, computed only once for each pair of agents and mode."""
+        """Return `InstallTarget.install_paths`, computed once for each pair of agents and mode."""
         if (ids, mode) not in self._bases:
             self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]
@@ -170,7 +170,7 @@ class InstallPlan:
         skill: Skill,
         ids: Sequence[str] = (),
         mode: Mode | None = None,
-        entries: Sequence[Entry] | None = None,
+        entries: Sequence[FileContent] | None = None,
     ) -> InstallResult:
         """Install a skill for these agents, and update it for the agents that already have it.
 
@@ -223,7 +223,7 @@ class InstallPlan:
         self,
         folder: str,
         entry: Locked,
-        entries: Sequence[Entry] | None,
+        entries: Sequence[FileContent] | None,
         reason: str | None = None,
         *,
         without: Collection[str] = (),
@@ -355,7 +355,7 @@ class InstallPlan:
         self,
         folder: str,
         parts: Sequence[TargetChange],
-        entries: Sequence[Entry],
+        entries: Sequence[FileContent],
         entry: Locked | None,
         *,
         is_edit: bool = False,
@@ -388,7 +388,7 @@ class InstallPlan:
         del folder
         return edits
 
-    def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
+    def put_edit(self, folder: str, label: str, entries: Sequence[FileContent]) -> None:
         """Restore an edit that a pull replaced; the lock's entry stays unchanged."""
         path = os.path.join(self._target.path_of(label), folder)
         is_there = os.path.lexists(path)
@@ -434,7 +434,11 @@ class InstallPlan:
         return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
 
     def _put(
-        self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[InstallPath]
+        self,
+        folder: str,
+        entry: Locked,
+        entries: Sequence[FileContent],
+        laid: Sequence[InstallPath],
     ) -> tuple[State, str | None]:
         """Install a skill at the paths ``laid``; return the new state and a summary of edits.
 
@@ -497,7 +501,7 @@ class InstallPlan:
         folder: str,
         found: str | None,
         entry: Locked,
-        entries: Sequence[Entry],
+        entries: Sequence[FileContent],
     ) -> bool:
         known = self.locked.get(folder)
         if found is None:
@@ -545,7 +549,12 @@ class InstallTransaction(InstallPlan):
     """An install plan that makes its changes. It locks its folders against other pulls."""
 
     def __init__(
-        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
+        self,
+        core: Core,
+        stack: ExitStack,
+        target: InstallTarget,
+        anchor: Folder,
+        how: InstallOptions,
     ) -> None:
         super().__init__(core, stack, target, anchor, how)
         self._anchor = anchor
@@ -614,7 +623,7 @@ class InstallTransaction(InstallPlan):
         self,
         folder: str,
         parts: Sequence[TargetChange],
-        entries: Sequence[Entry],
+        entries: Sequence[FileContent],
         entry: Locked | None,
         *,
         is_edit: bool = False,

@@ -20,9 +20,9 @@ from registry.disk.paths import ROOT, is_below
 from registry.document.names import check_folder_name
 from registry.errors import PullClash, RegistryError, SkillAmbiguous, SkillNotFound
 from registry.install import lockfile
-from registry.install.content import Entry, tree_hash
+from registry.install.content import FileContent, tree_hash
 from registry.install.lockfile import Locked, Mode, read_lock
-from registry.install.targets import InstallResult, Target
+from registry.install.targets import InstallResult, InstallTarget
 from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill
 from registry.remotes.address import normalize_url, read_address
 from registry.text import folded, name_key
@@ -158,7 +158,9 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
     return sorted(usable, key=lambda one: one.skill.name != name)
 
 
-def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
+def locked(
+    skill: Skill, entries: Sequence[FileContent], ids: tuple[str, ...], mode: Mode
+) -> Locked:
     """Return the lock entry for a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
@@ -221,7 +223,7 @@ def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
     return entry.origin is not None and is_of(skill, entry.origin)
 
 
-def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
+def installed_owners(core: Core, target: InstallTarget, skills: Sequence[Skill]) -> list[Skill]:
     """Return each skill, or the skill from which the folder of that name was installed before.
 
     Raises `LockFileInvalid`.
@@ -297,7 +299,7 @@ class Provenance:
         return found
 
 
-def strange_addresses(core: Core, target: Target) -> list[str]:
+def strange_addresses(core: Core, target: InstallTarget) -> list[str]:
     """Return the valid addresses in a lock that are not sources here. Raises `LockFileInvalid`."""
     provenance, found = Provenance(core), set()
     for entry in read_lock(target.path).values():

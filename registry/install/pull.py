@@ -28,14 +28,14 @@ from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
-from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
+from registry.install.targets import PLAIN, InstallOptions, InstallResult, InstallTarget
 from registry.install.versions import at_label, is_withdrawn, noted, versions_of
 from registry.model import PinnedSkill, Skill
 from registry.remotes.git import COMMIT
 
 
 def pull(
-    core: Core, skills: Sequence[Skill], target: Target, how: InstallOptions = PLAIN
+    core: Core, skills: Sequence[Skill], target: InstallTarget, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Write skills into folders with their names, and leave folders with equal files unchanged.
 
@@ -62,7 +62,7 @@ def _noted(core: Core, work: InstallPlan, folder: str, told: InstallResult) -> I
 
 def update(
     core: Core,
-    target: Target,
+    target: InstallTarget,
     names: Mapping[str, str | None] | None = None,
     how: InstallOptions = PLAIN,
 ) -> list[InstallResult]:
@@ -119,7 +119,7 @@ def _pull_one(
 
 
 def remove(
-    core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
+    core: Core, target: InstallTarget, names: Sequence[str], how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Remove the installed skills in these folders, and their links. Edited skills stay."""
     with open_transaction(core, target, how) as work:
@@ -127,7 +127,7 @@ def remove(
 
 
 def restore_from_lock(
-    core: Core, target: Target, how: InstallOptions = PLAIN
+    core: Core, target: InstallTarget, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Restore every skill to the state that the lock records, byte for byte, or change nothing.
 
@@ -202,7 +202,7 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
     return f"it has security errors ({found.code}: {found.message}). To accept them, run: {way}"
 
 
-def check_locked(target: Target) -> None:
+def check_locked(target: InstallTarget) -> None:
     """Raise `LockMissing` if the target has no lock.
 
     Without this check, the result would be "nothing is behind", which would mislead.
@@ -211,7 +211,7 @@ def check_locked(target: Target) -> None:
         raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
 
 
-def is_locked(target: Target) -> bool:
+def is_locked(target: InstallTarget) -> bool:
     """Tell whether the target has a lock file."""
     return os.path.lexists(os.path.join(target.path, lockfile.NAME))
 
@@ -221,7 +221,7 @@ def _refs(entry: Locked) -> tuple[str, str, str]:
     return f"{entry.source}/{entry.name}", f"{entry.source}/{entry.folder}", entry.ref
 
 
-def folders_of(target: Target, names: Sequence[str]) -> dict[str, str | None]:
+def folders_of(target: InstallTarget, names: Sequence[str]) -> dict[str, str | None]:
     """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
 
     Each folder is mapped to the label if the name is ``NAME@LABEL``, else to None. Raises
@@ -251,7 +251,7 @@ def folders_of(target: Target, names: Sequence[str]) -> dict[str, str | None]:
 def check(
     core: Core,
     skills: Sequence[Skill] | None,
-    target: Target,
+    target: InstallTarget,
     names: Collection[str] | None = None,
 ) -> list[InstallResult]:
     """Return how installed skills differ from the registry.
@@ -301,7 +301,7 @@ def _check_one(
 @contextmanager
 def open_transaction(
     core: Core,
-    target: Target,
+    target: InstallTarget,
     how: InstallOptions = PLAIN,
     *,
     remembers: bool = True,

@@ -15,14 +15,14 @@ from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, check_path
 from registry.disk.private import open_own_folder
 from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, RemoteTooLarge
-from registry.install.content import Entry, tree_hash
+from registry.install.content import FileContent, tree_hash
 from registry.install.lockfile import Locked
 from registry.model import Remote
 from registry.remotes.address import Address, normalize_url, read_address, stranger_reason
 from registry.remotes.git import has_commits, open_commits
-from registry.remotes.http import Client
+from registry.remotes.http import HttpClient
 from registry.remotes.kinds import open_remote
-from registry.remotes.snapshot import Bounds, Snapshot, below
+from registry.remotes.snapshot import FetchLimits, Snapshot, below
 from registry.remotes.sources import kind_of
 from registry.settings import cache_folder
 from registry.sync.sources import own_sources
@@ -52,7 +52,7 @@ class LockedOrigins:
                 folders = self._expected.setdefault((url, _ref(one.origin)), set())
                 folders.add(one.origin["path"] or ROOT)
 
-    def files(self, entry: Locked) -> list[Entry] | None:
+    def files(self, entry: Locked) -> list[FileContent] | None:
         """Return the files of a locked skill from its origin, or None if the entry has no address.
 
         Raises `AddressInvalid`, `RemoteProblem`.
@@ -89,20 +89,20 @@ class LockedOrigins:
         assert tree is not None  # noqa: S101  # not None, as `known` is None
         return lambda _ref, _folders: tree
 
-    def _bounds(self, address: Address, url: str) -> Bounds:
+    def _bounds(self, address: Address, url: str) -> FetchLimits:
         """Return the limits for fetching an address in a lock, which may be another person's.
 
         Only the addresses of this user's own sources may be on this machine or in its network. Only
         the hosts of these sources get a password. Raises `RemoteInvalid`.
         """
         if self._is_offline or normalize_url(address.url) in self._own:
-            return Bounds()
+            return FetchLimits()
         if urlsplit(address.url).scheme not in {"https", "http"} or address.kind not in _WEB_KINDS:
             reason = stranger_reason("it is not an https address", url)
             raise RemoteInvalid(url=url, reason=reason)
         hosts = {_host(one) for one in self._own}
-        bounds = Bounds(public=True, anonymous=_host(address.url) not in hosts)
-        Client(address.url, bounds).addresses()
+        bounds = FetchLimits(public=True, anonymous=_host(address.url) not in hosts)
+        HttpClient(address.url, bounds).addresses()
         return bounds
 
     @cached_property
@@ -171,12 +171,12 @@ def _cache(url: str) -> Iterator[str]:
         yield os.path.join(above, name)
 
 
-def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[Entry]:
+def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[FileContent]:
     wanted = below(tree.files, folder)
     if len(wanted) > most:
         raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")
     data = dict(tree.read(list(wanted.values())))
     return [
-        Entry(inside, data[path], tree.files[path].executable)
+        FileContent(inside, data[path], tree.files[path].executable)
         for inside, path in sorted(wanted.items())
     ]

@@ -38,7 +38,7 @@ from registry.disk.paths import STATE_SUFFIX
 from registry.disk.private import NotOurs, open_own_folder
 from registry.disk.swap import PREFIX, TREE, Swap, draft_name, stage_files, unknown_in
 from registry.errors import RegistryError
-from registry.install.content import Entry
+from registry.install.content import FileContent
 from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 
 RECORD: Final = "note.json"
@@ -310,7 +310,7 @@ class GroupSwap:
         opened = {label: open_label(label) for label in labels}
         return cls(anchor, name, folder, labels, deciding, opened)
 
-    def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
+    def stage(self, parts: Sequence[TargetChange], entries: Sequence[FileContent]) -> str:
         """Prepare the new state of all paths; return the digest of the staged files.
 
         Returns "" if no path gets files. If a link can't be created, its path gets a copy of the

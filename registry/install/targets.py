@@ -46,7 +46,7 @@ class InstallPath(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class InstallTarget:
     """The target of an install: the folder of its lock file, as an absolute path.
 
     A label names each other folder of the target; labels are the same on every machine. In a

@@ -19,7 +19,7 @@ from registry.db.write.history import drop_change
 from registry.disk.atomic import Place, digest_of
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
-from registry.install.content import Entry, content_as_locked
+from registry.install.content import FileContent, content_as_locked
 from registry.install.history import (
     InstallRecord,
     kept_edit,
@@ -31,7 +31,7 @@ from registry.install.lockfile import Locked, locked_from, read_lock
 from registry.install.plan import InstallPlan
 from registry.install.pull import is_locked, open_transaction
 from registry.install.restore import LockedOrigins
-from registry.install.targets import InstallOptions, InstallPath, InstallResult, Target
+from registry.install.targets import InstallOptions, InstallPath, InstallResult, InstallTarget
 
 Fate: TypeAlias = Literal["removed", "replaced", "returned"]
 
@@ -73,14 +73,14 @@ class PullUndo:
 
     core: Core
     change: RecordedChange
-    target: Target
+    target: InstallTarget
     brought: dict[str, InstallRecord]
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
         """Return a `PullUndo` for a recorded pull."""
-        everywhere = Target.everywhere()
-        target = everywhere if everywhere.path == change.folder else Target(change.folder)
+        everywhere = InstallTarget.everywhere()
+        target = everywhere if everywhere.path == change.folder else InstallTarget(change.folder)
         return cls(core, change, target, records_of(change))
 
     @property
@@ -246,7 +246,7 @@ class PullUndo:
         entry = replace(entry, files=files)
         self._check(work.restore(folder, entry, entries, without=one.missing))
 
-    def _content(self, entry: Locked) -> list[Entry] | None:
+    def _content(self, entry: Locked) -> list[FileContent] | None:
         """Return the files of a lock entry without network access.
 
         Returns None if the files are quarantined or not stored.

@@ -25,11 +25,11 @@ from registry.install.content import content_of, local_content
 from registry.install.lockfile import read_lock
 from registry.install.provenance import Provenance, at_origin, origin_of, owner
 from registry.install.pull import folders_of
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from registry.model import Origin
 from registry.remotes.fetch import commit_now
 from registry.remotes.kinds import open_remote
-from registry.remotes.snapshot import Bounds, below
+from registry.remotes.snapshot import FetchLimits, below
 from registry.sync.installed import lock_of
 from registry.sync.sources import find
 
@@ -70,7 +70,7 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     return UpstreamDiff(_diff_skill(core, name))
 
 
-def _installed(name: str) -> tuple[Target, str] | None:
+def _installed(name: str) -> tuple[InstallTarget, str] | None:
     """Return the lock that lists a skill, and the skill's folder; None if no lock lists it.
 
     The lock of the current project comes before the lock for all projects. ``name`` is the name of
@@ -79,20 +79,20 @@ def _installed(name: str) -> tuple[Target, str] | None:
     path = os.path.expanduser(name)
     if os.sep in name and os.path.lexists(path):
         path = real_path(path)
-        home, everywhere = lock_of(path), Target.everywhere()
+        home, everywhere = lock_of(path), InstallTarget.everywhere()
         is_global = home is not None and home == real_path(everywhere.path)
-        target = everywhere if is_global else Target(home or "")
+        target = everywhere if is_global else InstallTarget(home or "")
         return (target, os.path.basename(path)) if home else None
-    targets = [Target.everywhere()]
+    targets = [InstallTarget.everywhere()]
     with suppress(OSError):  # the current folder may have been removed
-        targets.insert(0, Target.project(os.getcwd()))
+        targets.insert(0, InstallTarget.project(os.getcwd()))
     for target in targets:
         with suppress(RegistryError):
             return target, next(iter(folders_of(target, [name])))
     return None
 
 
-def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | None:
+def _diff_installed(core: Core, target: InstallTarget, folder: str) -> UpstreamDiff | None:
     """Return the diff from an installed copy to the version that `pull` would install.
 
     Returns None if there is no difference to show.
@@ -159,11 +159,11 @@ def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | No
     if remote is None:
         raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
-    commit = commit_now(source, Bounds())
+    commit = commit_now(source, FetchLimits())
     # Fetch into a temporary folder: the source's checkout must keep the version of the last sync.
     with (
         TemporaryDirectory(prefix="skill-registry-") as state,
-        open_remote(remote, state, remote.version, Bounds(), kinds, commit=commit) as tree,
+        open_remote(remote, state, remote.version, FetchLimits(), kinds, commit=commit) as tree,
     ):
         if tree is None:
             return None

@@ -47,7 +47,7 @@ def _connections() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ClientLimits:
     """Limits for clients: numbers in total and for one address, and times in seconds.
 
     ``request_seconds``: until a request is complete, from the start of the connection or from the
@@ -118,7 +118,7 @@ class Admission(Generic[H]):
 class BoundedProtocol(H11Protocol):
     """A connection that ends if its client is too slow, or if a new connection needs its place."""
 
-    bounds: ClassVar[Bounds]
+    bounds: ClassVar[ClientLimits]
     places: "ClassVar[Admission[BoundedProtocol]]"
 
     _timer: asyncio.TimerHandle | None = None
@@ -193,7 +193,7 @@ class BoundedProtocol(H11Protocol):
         self.transport.abort()
 
 
-def bounded(bounds: Bounds) -> type[H11Protocol]:
+def bounded(bounds: ClientLimits) -> type[H11Protocol]:
     """Return a protocol class for uvicorn whose connections share these bounds."""
     places: Admission[Any] = Admission(bounds.connections, bounds.of_one_address)
     return type("Bounded", (BoundedProtocol,), {"bounds": bounds, "places": places})
@@ -360,7 +360,7 @@ class Sessions:
     Without it, the SDK would refuse new sessions until an old session times out.
     """
 
-    def __init__(self, app: App, bounds: Bounds) -> None:
+    def __init__(self, app: App, bounds: ClientLimits) -> None:
         self._app = app
         self._places: Admission[bytes] = Admission(bounds.sessions, bounds.sessions)
 
@@ -425,7 +425,7 @@ def run_app(
     host: str,
     port: int,
     *,
-    bounds: Bounds,
+    bounds: ClientLimits,
     on_start: Callable[[], object] = lambda: None,
     on_stop: Callable[[], object] = lambda: None,
     **settings: Any,
@@ -497,7 +497,7 @@ def serve_http(
     port: int,
     token: str | None,
     on_start: Callable[[], None] = lambda: None,
-    bounds: Bounds | None = None,
+    bounds: ClientLimits | None = None,
 ) -> None:
     """Serve clients at an address, within bounds, until a signal ends it.
 
@@ -510,7 +510,7 @@ def serve_http(
             "clients send as a bearer token, or serve 127.0.0.1."
         )
         raise UsageProblem(message=message)
-    bounds = bounds or Bounds()
+    bounds = bounds or ClientLimits()
     app = Sessions(http_app(server, bounds), bounds)
     guarded = RequestFilter(app, hosts=allowed_hosts(host, port), token=token)
     stop = server.notices.listen.close
@@ -524,7 +524,7 @@ def serve_http(
     )
 
 
-def http_app(server: "SkillServer", bounds: Bounds) -> Any:
+def http_app(server: "SkillServer", bounds: ClientLimits) -> Any:
     """Return the SDK's application; its only path is ``/mcp``."""
     from mcp.server.transport_security import TransportSecuritySettings
 

@@ -273,7 +273,7 @@ ASIDE: Final = "@"
 MAX_SEGMENTS: Final = 64
 
 
-class Target(NamedTuple):
+class ResourceTarget(NamedTuple):
     """The file ``path`` of the skill ``name``, which is in ``folder`` of ``source``."""
 
     source: str
@@ -290,7 +290,7 @@ def base(source: str, folder: str, name: str) -> str:
     return SCHEME + "/".join(quote(part, safe="") for part in (source, *segments)) + "/"
 
 
-def targets(uri: str) -> list[Target]:
+def targets(uri: str) -> list[ResourceTarget]:
     """Return the files that ``uri`` may name, the deepest folder first.
 
     Return an empty list if it isn't the URI of a skill's file.
@@ -305,9 +305,9 @@ def targets(uri: str) -> list[Target]:
         folder = "/".join(segments[:end]) or ROOT
         rest = segments[end:]
         if len(rest) > 2 and rest[0] == ASIDE:  # noqa: PLR2004  # the mark, a name and a path
-            found.append(Target(source, folder, rest[1], "/".join(rest[2:])))
+            found.append(ResourceTarget(source, folder, rest[1], "/".join(rest[2:])))
         if end:
-            found.append(Target(source, folder, segments[end - 1], "/".join(rest)))
+            found.append(ResourceTarget(source, folder, segments[end - 1], "/".join(rest)))
     return found
 
 

@@ -51,7 +51,7 @@ NOTICE_SECONDS: Final = 5.0
 """Seconds after which other clients no longer wait for a client that doesn't read notices."""
 
 
-class Notices:
+class ChangeNotices:
     """Collects events from any thread and sends notices of them from the event loop.
 
     Clients of version 2026-07-28 listen on a subscription stream, which the SDK's bus feeds. Each
@@ -276,7 +276,7 @@ INSTRUCTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ServerOptions:
     """The toolsets to serve, by name. The fields of `Context` limit them.
 
     ``workdir`` is the folder that decides which projects are visible, by default that of the
@@ -300,9 +300,9 @@ class SkillServer:
     """
 
     def __init__(
-        self, registry: "SkillRegistry", serving: Serving, unsent: Unsent | None = None
+        self, registry: "SkillRegistry", serving: ServerOptions, unsent: Unsent | None = None
     ) -> None:
-        self.notices = Notices()
+        self.notices = ChangeNotices()
         self.on_change: Callable[[Changes], None] = self.tell
         self._registry = registry
         self._serving = serving

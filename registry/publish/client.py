@@ -9,12 +9,12 @@ from urllib.parse import quote, urlencode
 
 from registry.core import Core
 from registry.errors import RemoteInvalid, UsageProblem
-from registry.install.content import Entry
+from registry.install.content import FileContent
 from registry.install.export import zipped
 from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
-from registry.remotes.http import Client
-from registry.remotes.snapshot import Bounds
+from registry.remotes.http import HttpClient
+from registry.remotes.snapshot import FetchLimits
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
 """Environment variable with the token."""
@@ -33,7 +33,7 @@ class Publisher:
 
     def __init__(self, core: Core, url: str) -> None:
         # The token is for this address only, so no password from netrc or the address is sent.
-        self._client = Client(url, Bounds(anonymous=True))
+        self._client = HttpClient(url, FetchLimits(anonymous=True))
         self._base = self._client.url.rstrip("/")
         if split(url).username is not None:
             message = f"a token in an address is visible to other programs; set {TOKEN} instead"
@@ -50,7 +50,8 @@ class Publisher:
             f"{self._base}/api/skills/{quote(wanted.folder, safe='')}{'?' if given else ''}{given}"
         )
         entries = [
-            Entry(path, data, path in wanted.executable) for path, data in wanted.files.items()
+            FileContent(path, data, path in wanted.executable)
+            for path, data in wanted.files.items()
         ]
         headers = {
             "Authorization": f"Bearer {self._token}",

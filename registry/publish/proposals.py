@@ -60,7 +60,7 @@ from registry.errors import (
     SkillProposed,
     UsageProblem,
 )
-from registry.install.content import Entry, local_content
+from registry.install.content import FileContent, local_content
 from registry.install.export import zipped
 from registry.install.imports import unpacked
 from registry.model import DOCUMENT_NAMES, Skill, Source
@@ -172,8 +172,10 @@ def _add(
     return number
 
 
-def _entries(wanted: Package) -> list[Entry]:
-    return [Entry(path, data, path in wanted.executable) for path, data in wanted.files.items()]
+def _entries(wanted: Package) -> list[FileContent]:
+    return [
+        FileContent(path, data, path in wanted.executable) for path, data in wanted.files.items()
+    ]
 
 
 def _files(core: Core, intent: Intent) -> tuple[dict[str, bytes], frozenset[str]]:

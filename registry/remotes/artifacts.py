@@ -35,12 +35,12 @@ from registry.errors import (
 )
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import redacted
-from registry.remotes.http import UNCHANGED, Client
-from registry.remotes.snapshot import Blob, Bounds, Notices, Paths, Snapshot
+from registry.remotes.http import UNCHANGED, HttpClient
+from registry.remotes.snapshot import Blob, FetchLimits, Paths, SkipNotices, Snapshot
 from registry.remotes.unpacking import (
+    ArchiveLimits,
     BadArchive,
     Refuse,
-    Room,
     TooMuch,
     strictly,
     unpack,
@@ -71,14 +71,14 @@ class ArtifactCache:
         found = self.notes.get(key)
         return found if isinstance(found, dict) else {}
 
-    def download(self, client: Client, url: str, most: int) -> str:
+    def download(self, client: HttpClient, url: str, most: int) -> str:
         """Download an address into the cache; return its SHA-256 as 64 hexadecimal digits."""
         digest, _ = self.renewed(client, url, most, {})
         assert digest is not None  # noqa: S101  # only conditional requests return None
         return digest
 
     def renewed(
-        self, client: Client, url: str, most: int, headers: Mapping[str, str]
+        self, client: HttpClient, url: str, most: int, headers: Mapping[str, str]
     ) -> tuple[str | None, HTTPMessage]:
         """Download an address; return its digest and the response headers.
 
@@ -168,7 +168,7 @@ class Part(NamedTuple):
     read: Callable[[Collection[str]], Iterator[tuple[str, bytes]]]
 
 
-def packed(opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly) -> Part:
+def packed(opened: Callable[[], IO[bytes]], room: ArchiveLimits, refuse: Refuse = strictly) -> Part:
     """Return the files of an archive.
 
     If one folder contains all files, it is left out of their paths. ``opened`` is called each time
@@ -220,13 +220,13 @@ def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
     return Part(blobs, read)
 
 
-def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
+def part_of(cache: ArtifactCache, stored: Stored, bounds: FetchLimits) -> Part:
     """Return the files of a skill from its cached form.
 
     Raises `BadArchive`, `TooMuch`, FileNotFoundError.
     """
     if isinstance(stored, str):
-        room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
+        room = ArchiveLimits(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
         part = packed(lambda: cache.open(stored), room)
     else:
         part = loose(cache, stored)
@@ -312,8 +312,8 @@ def fetch_skills(
     wanted: Mapping[str, Callable[[], Stored]],
     before: Mapping[str, object],
     known: str | None,
-    bounds: Bounds,
-    notices: Notices,
+    bounds: FetchLimits,
+    notices: SkipNotices,
     *,
     url: str,
 ) -> FetchResult:
@@ -371,8 +371,8 @@ def _part(
     folder: str,
     brought: Stored | Exception,
     old: object,
-    bounds: Bounds,
-    notices: Notices,
+    bounds: FetchLimits,
+    notices: SkipNotices,
 ) -> tuple[Part, Stored] | None:
     if isinstance(brought, Removed):
         notices.leave_out(folder, str(brought))
@@ -401,7 +401,7 @@ def _is_digest(value: object) -> bool:
 
 @contextmanager
 def open_archive(
-    url_or_file: str, state: str, known: str | None, bounds: Bounds
+    url_or_file: str, state: str, known: str | None, bounds: FetchLimits
 ) -> Iterator[Snapshot | None]:
     """Open the files of a zip or tar archive. Yields None if its SHA-256 is still ``known``."""
     if "://" not in url_or_file:
@@ -412,7 +412,7 @@ def open_archive(
         else:
             yield _tree(url_or_file, version, changed, partial(io.BytesIO, data), bounds)
         return
-    client = Client(url_or_file, bounds)
+    client = HttpClient(url_or_file, bounds)
     with open_cache(state) as cache:
         cache.keep_only(())
         found, answer = cache.renewed(client, client.url, bounds.bytes, _asking(cache, known))
@@ -454,10 +454,14 @@ def read_local(path: str, most: int) -> tuple[bytes, int]:
 
 
 def _tree(
-    shown: str, version: str, changed: int | None, opened: Callable[[], IO[bytes]], bounds: Bounds
+    shown: str,
+    version: str,
+    changed: int | None,
+    opened: Callable[[], IO[bytes]],
+    bounds: FetchLimits,
 ) -> Snapshot:
-    notices = Notices()
-    room = Room(bounds.files, bounds.bytes, bounds.artifact_bytes, "a source")
+    notices = SkipNotices()
+    room = ArchiveLimits(bounds.files, bounds.bytes, bounds.artifact_bytes, "a source")
     try:
         part = packed(opened, room, notices.refuse)
     except TooMuch as error:

@@ -13,7 +13,7 @@ from registry.disk.paths import PATH_BYTES, ROOT, check_path
 from registry.document.parse import parse_document
 from registry.errors import RemoteInvalid, RemoteTooLarge
 from registry.model import DOCUMENT_NAMES, Remote
-from registry.remotes.snapshot import Blob, Bounds, Snapshot
+from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 
 AGENT_FOLDERS: Final = (
     "agents claude cline codebuddy codex commandcode continue factory github goose grok iflow "
@@ -50,7 +50,7 @@ MAX_FOLDER: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SkillFolders:
     """The folders of skills, and notices about missing skills.
 
     No folder is inside another one.
@@ -69,12 +69,12 @@ def manifests(paths: Iterable[str], part: str | None) -> list[str]:
 
 def skill_folders(
     paths: Iterable[str], part: str | None, read: Callable[[str], bytes] | None = None
-) -> Found:
+) -> SkillFolders:
     """Return the folders of skills among the files of a repository, below ``part``."""
     begin = f"{part}/" if part else ""
     documents = sorted(_documents(paths, begin))
     if "" in documents:
-        return Found((part or ROOT,))
+        return SkillFolders((part or ROOT,))
     named: set[str] = set()
     notices: list[str] = []
     for path in manifests(paths, part) if read is not None else ():
@@ -86,7 +86,7 @@ def skill_folders(
         found = {one for one in documents if one.count("/") < ANYWHERE}
     if (more := len(notices) - MAX_NOTICES) > 0:
         notices[MAX_NOTICES:] = [f"and {more} more"]
-    return Found(tuple(begin + one for one in _outermost(found)), tuple(notices))
+    return SkillFolders(tuple(begin + one for one in _outermost(found)), tuple(notices))
 
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _path_inside(path: object, home: str) -> str | None:
 
 
 def wanted_files(
-    tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
+    tree: Snapshot, remote: Remote, bounds: FetchLimits, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
     """Return the files of the wanted skills, and notices about skills that are left out.
 

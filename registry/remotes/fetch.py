@@ -53,7 +53,7 @@ from registry.errors import (
 from registry.model import Remote, Source
 from registry.remotes.git import COMMIT, TAG, Git, interrupt
 from registry.remotes.kinds import MAX_REASON, open_remote
-from registry.remotes.snapshot import Blob, Bounds, Snapshot
+from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 from registry.settings import data_folder
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
@@ -244,7 +244,7 @@ class Checkout:
         return self.version if is_sure else None
 
     def take(
-        self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
+        self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: FetchLimits
     ) -> None:
         """Change the checkout so that it contains the ``wanted`` files of the snapshot ``tree``.
 
@@ -356,7 +356,7 @@ class Pin(NamedTuple):
     commit: str
 
 
-def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pin | None:
+def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) -> Pin | None:
     """Return the current pin of the source ``name``, or None if it isn't pinned to a name.
 
     Raises `PinMoved`, `RemoteProblem`.
@@ -378,7 +378,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
     raise PinMoved(url=remote.url, reason=reason, way=way, commit=next(iter(found.values())))
 
 
-def commit_now(source: Source, bounds: Bounds) -> str | None:
+def commit_now(source: Source, bounds: FetchLimits) -> str | None:
     """Return the current commit of a source's pinned branch or tag, even if a pinned tag moved.
 
     Returns None if no pin is recorded.
@@ -481,7 +481,7 @@ def fetch(
     core: Core, remote: Remote, home: str, name: str, options: SyncOptions = PLAIN
 ) -> Fetched:
     """Bring one checkout up to date. Raises `RemoteProblem`, `SourceInvalid`, OSError."""
-    bounds = Bounds()
+    bounds = FetchLimits()
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)
         known = checkout.known(verify=options.verify)

@@ -27,7 +27,7 @@ from urllib.parse import urljoin, urlsplit
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
 from registry.remotes.address import check_git_url, host_of, is_loopback, port_of, stranger_reason
-from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, Snapshot, below
+from registry.remotes.snapshot import Blob, FetchLimits, Paths, SkippedFiles, Snapshot, below
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
 """Prefixes of environment variables that are passed to git.
@@ -185,7 +185,7 @@ def open_git(
     ref: str | None,
     state: str,
     known: str | None,
-    bounds: Bounds,
+    bounds: FetchLimits,
     *,
     part: str | None = None,
     commit: str | None = None,
@@ -216,7 +216,7 @@ def open_git(
         git.end(rest)
 
 
-def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
+def is_changed(url: str, part: str, before: str, now: str, bounds: FetchLimits) -> bool:
     """Return True if a folder of a repository differs between two commits.
 
     Also returns True if the commits can't be compared.
@@ -238,7 +238,7 @@ class Git:
 
     _partial = True
 
-    def __init__(self, url: str, home: str, bounds: Bounds) -> None:
+    def __init__(self, url: str, home: str, bounds: FetchLimits) -> None:
         check_git_url(url, url)
         self.url = url
         self.home = home
@@ -267,11 +267,11 @@ class Git:
 
     def keep_to_public_hosts(self) -> None:
         """Limit connections to the remote's public IP addresses. Raises `RemoteProblem`."""
-        from registry.remotes.http import Client
+        from registry.remotes.http import HttpClient
 
         parts = urlsplit(self.url)
         if parts.scheme == "https":
-            client = Client(self.url, self.bounds)
+            client = HttpClient(self.url, self.bounds)
             if addresses := client.addresses():
                 host, port = host_of(parts), port_of(parts)
                 self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
@@ -332,12 +332,12 @@ class Git:
         self._is_led = True
         from io import BytesIO
 
-        from registry.remotes.http import Client
+        from registry.remotes.http import HttpClient
 
         asked, base = "/info/refs?service=git-upload-pack", self.url.rstrip("/")
         bounds = replace(self.bounds, seconds=min(self.left(), 30.0))
         try:
-            got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
+            got = HttpClient(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
         except RemoteProblem:
             return False  # report git's own error, which is better
         found = urljoin(got, got.removesuffix(asked))
@@ -655,7 +655,7 @@ class Git:
 
 @contextmanager
 def open_commits(
-    url: str, state: str, bounds: Bounds, *, offline: bool
+    url: str, state: str, bounds: FetchLimits, *, offline: bool
 ) -> Iterator[Callable[[str | None, Collection[str]], Snapshot]]:
     """Yield a function that returns the snapshot at a commit or ref.
 
@@ -685,7 +685,7 @@ class _Kept(Git):
     It is only moved to another path in order to fetch something into it.
     """
 
-    def __init__(self, url: str, state: str, bounds: Bounds, *, is_offline: bool) -> None:
+    def __init__(self, url: str, state: str, bounds: FetchLimits, *, is_offline: bool) -> None:
         self._at_rest = _at_rest(state)
         self._busy = os.path.join(state, "busy")
         self._is_offline = is_offline

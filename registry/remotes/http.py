@@ -43,7 +43,7 @@ from registry.remotes.address import (
     split,
     stranger_reason,
 )
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 from registry.settings import APPLICATION
 
 OTHERS: Final = 0o077
@@ -158,7 +158,7 @@ MOVED: Final = frozenset({301, 302, 303, 307, 308})
 SERVER_ERRORS: Final = 500
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A server's response; ``url`` is the address after redirects.
 
     ``status`` is 200, or 304 after a conditional request.
@@ -169,13 +169,13 @@ class Answer(NamedTuple):
     headers: http.client.HTTPMessage
 
 
-class Client:
+class HttpClient:
     """HTTP client for one remote; it is thread-safe.
 
     All its requests share the limits of bytes and time.
     """
 
-    def __init__(self, url: str, bounds: Bounds) -> None:
+    def __init__(self, url: str, bounds: FetchLimits) -> None:
         self._bounds = bounds
         self._until = time.monotonic() + bounds.seconds
         self._room = bounds.bytes
@@ -186,7 +186,7 @@ class Client:
         self._check_plain(split(url))
         self._login = None if bounds.anonymous else login_at(split(url))
 
-    def json(self, url: str) -> tuple[Any, Answer]:
+    def json(self, url: str) -> tuple[Any, Response]:
         """Return the JSON value at an address, and the server's response."""
         into = BytesIO()
         answer = self.get(url, into, JSON_BYTES, {"Accept": "application/json"})
@@ -210,7 +210,7 @@ class Client:
         headers: Mapping[str, str],
         *,
         cut: bool = False,
-    ) -> Answer:
+    ) -> Response:
         """Write a response to ``into``. Raises `RemoteTooLarge` if it has more than ``most`` bytes.
 
         If ``cut``, the first ``most`` bytes of a larger response are written before the error.
@@ -222,7 +222,7 @@ class Client:
                 if status == OK:
                     self._copy(response, into, most, url, cut=cut)
                 if status == OK or (status == UNCHANGED and not CONDITIONS.isdisjoint(headers)):
-                    return Answer(url, status, response.headers)
+                    return Response(url, status, response.headers)
             if status in MOVED:
                 redirects += 1
                 if redirects > REDIRECTS:
@@ -239,7 +239,7 @@ class Client:
 
     def send(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
-    ) -> tuple[Answer, bytes]:
+    ) -> tuple[Response, bytes]:
         """Send a request with a body; return the response, whatever its status is, and its body.
 
         The request follows no redirect, because it may carry a token. Raises `RemoteUnreachable`,
@@ -248,7 +248,7 @@ class Client:
         into = BytesIO()
         with self._asked(url, headers, method, body) as response:
             self._copy(response, into, JSON_BYTES, url, cut=False)
-            return Answer(url, response.status, response.headers), into.getvalue()
+            return Response(url, response.status, response.headers), into.getvalue()
 
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:

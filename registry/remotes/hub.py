@@ -20,8 +20,8 @@ from registry.remotes.artifacts import (
     past,
     version_of,
 )
-from registry.remotes.http import NOT_FOUND, Client
-from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
+from registry.remotes.http import NOT_FOUND, HttpClient
+from registry.remotes.snapshot import FetchLimits, Paths, SkipNotices, Snapshot
 
 SKILLS: Final = "/api/v1/skills"
 PAGE: Final = 200
@@ -56,15 +56,17 @@ class _Item(NamedTuple):
 
 
 @contextmanager
-def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
+def open_hub(
+    url: str, state: str, known: str | None, bounds: FetchLimits
+) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
     Yields None if all these versions equal ``known``. A version that was downloaded is assumed
     never to change.
     """
-    client = Client(url, bounds)
+    client = HttpClient(url, bounds)
     base = find_base(client)
-    notices = Notices()
+    notices = SkipNotices()
     with open_cache(state) as cache:
         items = _items(client, base, bounds, notices)
         before = cache.noted("skills")
@@ -85,7 +87,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
         cache.keep_only(files_of(gathered.stored.values()))
 
 
-def find_base(client: Client) -> str:
+def find_base(client: HttpClient) -> str:
     """Return the base address of a hub's API, from its well-known file or the given address."""
     for path in ("/.well-known/clawhub.json", "/.well-known/clawdhub.json"):
         try:
@@ -98,7 +100,7 @@ def find_base(client: Client) -> str:
     return client.url.partition("?")[0].rstrip("/")
 
 
-def page_of(client: Client, base: str, limit: int, cursor: str | None = None) -> Any:
+def page_of(client: HttpClient, base: str, limit: int, cursor: str | None = None) -> Any:
     """Return a page of a hub's list of skills: a mapping with ``items``."""
     url = f"{base}{SKILLS}?{urlencode({'limit': limit} | ({'cursor': cursor} if cursor else {}))}"
     page, _ = client.json(url)
@@ -107,7 +109,7 @@ def page_of(client: Client, base: str, limit: int, cursor: str | None = None) ->
     return page
 
 
-def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[_Item]:
+def _items(client: HttpClient, base: str, bounds: FetchLimits, notices: SkipNotices) -> list[_Item]:
     found: dict[str, _Item] = {}
     paths = Paths()
     cursor: str | None = None
@@ -135,7 +137,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
         seen.add(cursor)
 
 
-def _item(given: Any, notices: Notices) -> _Item | None:
+def _item(given: Any, notices: SkipNotices) -> _Item | None:
     if not isinstance(given, dict) or not isinstance(given.get("slug"), str):
         notices.leave_out("a skill without a name", "it is not a valid entry of a list of skills")
         return None
@@ -171,7 +173,9 @@ def _is_known(cache: ArtifactCache, item: _Item, *, any_time: bool = False) -> b
     return version == noted and is_stored(stored) and isinstance(stored, str) and cache.has(stored)
 
 
-def _bring(client: Client, base: str, cache: ArtifactCache, item: _Item, bounds: Bounds) -> Stored:
+def _bring(
+    client: HttpClient, base: str, cache: ArtifactCache, item: _Item, bounds: FetchLimits
+) -> Stored:
     if _is_known(cache, item):
         return cast("Stored", cache.noted("skills")[item.folder])
     try:

@@ -32,7 +32,7 @@ from registry.errors import (
 from registry.model import Remote
 from registry.remotes.address import check_file_host, file_path_of, is_archive, redacted
 from registry.remotes.git import open_git
-from registry.remotes.snapshot import Blob, Bounds, Paths, Snapshot
+from registry.remotes.snapshot import Blob, FetchLimits, Paths, Snapshot
 from registry.text import in_one_line
 
 GROUP: Final = "skill_registry.sources"
@@ -48,7 +48,7 @@ def open_remote(
     remote: Remote,
     state: str,
     known: str | None,
-    bounds: Bounds,
+    bounds: FetchLimits,
     kinds: Sequence[str],
     *,
     commit: str | None = None,
@@ -103,7 +103,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
 
 @contextmanager
 def _open_added(
-    fetch: Fetch, url: str, state: str, known: str | None, bounds: Bounds
+    fetch: Fetch, url: str, state: str, known: str | None, bounds: FetchLimits
 ) -> Iterator[Snapshot | None]:
     into = Path(tempfile.mkdtemp(dir=state))
     try:
@@ -123,7 +123,7 @@ def _open_added(
         shutil.rmtree(into, ignore_errors=True)
 
 
-def _written(into: Path, version: str, url: str, bounds: Bounds) -> Snapshot:
+def _written(into: Path, version: str, url: str, bounds: FetchLimits) -> Snapshot:
     files: dict[str, Blob] = {}
     notices, paths, room = [], Paths(), bounds.bytes
     for holder, _folders, names in os.walk(into):
@@ -157,12 +157,12 @@ TAR_MAGIC: Final = 257
 """Offset of the text ``ustar`` in a tar file (POSIX), in bytes."""
 
 
-def detect_kind(url: str, bounds: Bounds) -> Kind:
+def detect_kind(url: str, bounds: FetchLimits) -> Kind:
     """Return whether an http or https address is an archive, a site or a hub.
 
     Raises `RemoteProblem`.
     """
-    from registry.remotes.http import NOT_FOUND, Client
+    from registry.remotes.http import NOT_FOUND, HttpClient
     from registry.remotes.hub import SKILLS, find_base, page_of
     from registry.remotes.site import NEW, WELL_KNOWN, find_index
     from registry.remotes.unpacking import GZIP
@@ -172,7 +172,7 @@ def detect_kind(url: str, bounds: Bounds) -> Kind:
         magics = ((0, GZIP), (0, b"PK\x03\x04"), (TAR_MAGIC, b"ustar"))
         return any(start[at:].startswith(magic) for at, magic in magics)
 
-    client = Client(url, bounds)
+    client = HttpClient(url, bounds)
     if is_archive(urlsplit(client.url).path):
         return "archive"
     answers: dict[Kind, Callable[[], bool]] = {

@@ -19,8 +19,8 @@ from registry.remotes.artifacts import (
     open_cache,
     version_of,
 )
-from registry.remotes.http import NOT_FOUND, Answer, Client
-from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
+from registry.remotes.http import NOT_FOUND, HttpClient, Response
+from registry.remotes.snapshot import FetchLimits, Paths, SkipNotices, Snapshot
 from registry.remotes.unpacking import BadArchive
 from registry.text import quoted
 
@@ -48,7 +48,7 @@ class Index(NamedTuple):
     made_at: int | None
 
 
-class _Entry(NamedTuple):
+class _IndexEntry(NamedTuple):
     """A skill in the newer form of an index: its cached form, its digest and its address."""
 
     stored: Stored
@@ -57,17 +57,19 @@ class _Entry(NamedTuple):
 
 
 @contextmanager
-def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
+def open_site(
+    url: str, state: str, known: str | None, bounds: FetchLimits
+) -> Iterator[Snapshot | None]:
     """Open the skills that a site offers, each in a folder of its name.
 
     Yields None if their version is still ``known``.
     """
-    client = Client(url, bounds)
+    client = HttpClient(url, bounds)
     index = find_index(client)
     if len(index.skills) > bounds.files:
         reason = f"it lists {len(index.skills)} skills, and {bounds.files} are taken"
         raise RemoteTooLarge(url=redacted(index.url), reason=reason)
-    notices = Notices()
+    notices = SkipNotices()
     with open_cache(state) as cache:
         offers: dict[str, Stored] = {}
         if index.has_digests:
@@ -90,7 +92,7 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
         cache.keep_only(files_of(gathered.stored.values()))
 
 
-def find_index(client: Client) -> Index:
+def find_index(client: HttpClient) -> Index:
     """Return the first skill index that a site has.
 
     If there is none, raises the first `RemoteProblem` other than "not found".
@@ -118,7 +120,7 @@ def _places(url: str) -> list[str]:
     return [parts._replace(path=path, query="").geturl() for path in dict.fromkeys(paths)]
 
 
-def _index(url: str, document: Any, answer: Answer) -> Index:
+def _index(url: str, document: Any, answer: Response) -> Index:
     if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
         raise RemoteInvalid(url=redacted(url), reason="it is not an index of skills")
     schema = document.get("$schema")
@@ -128,9 +130,9 @@ def _index(url: str, document: Any, answer: Answer) -> Index:
     return Index(answer.url, document["skills"], schema is not None, made_at(answer.headers))
 
 
-def _entries(index: Index, notices: Notices) -> dict[str, _Entry]:
+def _entries(index: Index, notices: SkipNotices) -> dict[str, _IndexEntry]:
     """Return the skills of an index by name. Invalid skills are skipped with a notice."""
-    found: dict[str, _Entry] = {}
+    found: dict[str, _IndexEntry] = {}
     for entry in index.skills:
         name = _name(entry)
         if name in found:
@@ -148,7 +150,7 @@ def _name(entry: Any) -> str:
     return name if isinstance(name, str) else "a skill without a name"
 
 
-def _entry(entry: Any, base: str) -> _Entry:
+def _entry(entry: Any, base: str) -> _IndexEntry:
     """Return the checked data about a skill.
 
     Raises `BadArchive` or `RemoteInvalid` if they break a rule of the index format.
@@ -166,10 +168,12 @@ def _entry(entry: Any, base: str) -> _Entry:
     if kind not in ("archive", "skill-md"):
         raise BadArchive(f"it is of an unknown type, {quoted(kind)}")
     stored: Stored = known[1] if kind == "archive" else {"SKILL.md": known[1]}
-    return _Entry(stored, known[1], resolved(base, url))
+    return _IndexEntry(stored, known[1], resolved(base, url))
 
 
-def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) -> Stored:
+def _bring(
+    client: HttpClient, cache: ArtifactCache, entry: _IndexEntry, bounds: FetchLimits
+) -> Stored:
     if cache.has(entry.digest):
         return entry.stored
     if cache.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
@@ -178,7 +182,11 @@ def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) 
 
 
 def _loose(
-    client: Client, cache: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
+    client: HttpClient,
+    cache: ArtifactCache,
+    index: Index,
+    bounds: FetchLimits,
+    notices: SkipNotices,
 ) -> Iterator[tuple[str, Callable[[], Stored]]]:
     """Yield the skills of the older form of an index, with a function that downloads each.
 
@@ -198,7 +206,7 @@ def _loose(
         yield name, partial(_bring_files, client, cache, index.url, urls, bounds)
 
 
-def _why_not(files: Any, bounds: Bounds) -> str | None:
+def _why_not(files: Any, bounds: FetchLimits) -> str | None:
     if not isinstance(files, list) or not all(isinstance(path, str) for path in files):
         return "it lists no files"
     if len(files) > bounds.artifact_files:
@@ -209,7 +217,11 @@ def _why_not(files: Any, bounds: Bounds) -> str | None:
 
 
 def _bring_files(
-    client: Client, cache: ArtifactCache, base: str, urls: Mapping[str, str], bounds: Bounds
+    client: HttpClient,
+    cache: ArtifactCache,
+    base: str,
+    urls: Mapping[str, str],
+    bounds: FetchLimits,
 ) -> Stored:
     return {
         path: cache.download(client, resolved(base, url), bounds.artifact_bytes)

@@ -15,7 +15,7 @@ from registry.text import folded, quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FetchLimits:
     """Limits of one fetch.
 
     ``private``: redirects may lead to private addresses. ``public``: requests are only sent to
@@ -103,7 +103,7 @@ class Paths:
         return None
 
 
-class Notices:
+class SkipNotices:
     """Collect the reasons why skills are skipped or outdated.
 
     The first reasons are kept in full. Further reasons are only counted.

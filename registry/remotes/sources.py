@@ -28,7 +28,7 @@ from registry.errors import (
 )
 from registry.model import Remote, Scope, Skill, Source
 from registry.remotes.address import Address, file_path_of, is_archive, normalize_url, read_address
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 from registry.sync import sources as folders
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Progress, SyncReport, joined
@@ -196,7 +196,7 @@ def update(
         with Checkout.locked(home_of(source.path, source.name)) as checkout:
             checkout.check_asked(source.remote, source.name, remote)
             if ref:
-                Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
+                Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).find(ref)
             # Change the other fields first: if this change is refused, the pin must not change.
             changed = folders.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]
@@ -297,7 +297,7 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
     from registry.remotes.fetch import Checkout, home_of
     from registry.remotes.kinds import open_remote
 
-    kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
+    kinds, bounds = core.settings.source_kinds, FetchLimits(seconds=ASK_SECONDS)
     home = home_of(source.path, source.name)
     if remote.kind == "git":
         from registry.remotes.fetch import pin_now
@@ -327,7 +327,7 @@ def check_exists(address: Address) -> None:
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
 
-def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # immutable
+def kind_of(address: Address, bounds: FetchLimits = FetchLimits()) -> str:  # noqa: B008  # immutable
     """Return the kind of an address.
 
     For an http address, the server is asked. Raises `RemoteProblem`.

@@ -68,7 +68,7 @@ class TooMuch(BadArchive):
     """An archive has more files or bytes than allowed."""
 
 
-class Room(NamedTuple):
+class ArchiveLimits(NamedTuple):
     """Limits of an archive: number of files, bytes of all files, bytes of each file.
 
     ``what`` names the archive in messages.
@@ -88,7 +88,7 @@ class Member(NamedTuple):
     data: bytes
 
 
-class _Entry(NamedTuple):
+class _ArchiveEntry(NamedTuple):
     name: str
     problem: str | None
     executable: bool
@@ -100,7 +100,7 @@ def strictly(name: str, reason: str) -> NoReturn:
     raise BadArchive(f"{quoted(name)} {reason}")
 
 
-def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[Member]:
+def unpack(file: IO[bytes], room: ArchiveLimits, refuse: Refuse = strictly) -> Iterator[Member]:
     """Yield the regular files of a zip or tar archive in the archive's order, with checked paths.
 
     ``file`` must be seekable, and is closed at the end. ``refuse`` is called for links, devices and
@@ -130,7 +130,7 @@ def wrapping(paths: Iterable[str]) -> str:
     return f"{tops.pop()}/" if len(tops) == 1 else ""
 
 
-def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
+def _unpacked(file: IO[bytes], room: ArchiveLimits, refuse: Refuse) -> Iterator[Member]:
     files, size = 0, 0
     packed = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -157,7 +157,7 @@ def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
         refuse(name, reason)
 
 
-def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
+def _entries(file: IO[bytes], room: ArchiveLimits, most: int) -> Iterator[_ArchiveEntry]:
     packed = file.read(len(GZIP)) == GZIP
     if not packed and zipfile.is_zipfile(file):
         yield from _zip_entries(file, room)
@@ -171,7 +171,7 @@ def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
             pass
 
 
-def _zip_entries(file: IO[bytes], room: Room) -> Iterator[_Entry]:
+def _zip_entries(file: IO[bytes], room: ArchiveLimits) -> Iterator[_ArchiveEntry]:
     largest = min(max(room.files * ZIP_ENTRY, 2 * CHUNK), ZIP_DIRECTORY)
     with _Sips(file, largest) as sips, zipfile.ZipFile(sips) as archive:
         for info in archive.infolist():
@@ -179,7 +179,7 @@ def _zip_entries(file: IO[bytes], room: Room) -> Iterator[_Entry]:
                 continue
             executable = bool(info.external_attr >> 16 & stat.S_IXUSR)
             opened = lambda info=info: archive.open(info)  # noqa: E731
-            yield _Entry(info.orig_filename, _problem(info), executable, opened)
+            yield _ArchiveEntry(info.orig_filename, _problem(info), executable, opened)
 
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
@@ -193,7 +193,7 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
     return None if info.compress_type in PLAIN_WAYS else "is packed in a way that is not taken"
 
 
-def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
+def _tar_entries(tape: "_Tape") -> Iterator[_ArchiveEntry]:
     with _opened_tar(tape) as tar:
         while (entry := tar.next()) is not None:
             # Otherwise `tarfile` keeps all members in memory.
@@ -204,7 +204,7 @@ def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
                 continue
             problem = None if entry.isreg() else "is not a plain file"
             opened = lambda entry=entry: tar.extractfile(entry)  # noqa: E731
-            yield _Entry(entry.name, problem, bool(entry.mode & stat.S_IXUSR), opened)
+            yield _ArchiveEntry(entry.name, problem, bool(entry.mode & stat.S_IXUSR), opened)
 
 
 def _opened_tar(tape: "_Tape") -> tarfile.TarFile:

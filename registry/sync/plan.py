@@ -21,7 +21,7 @@ from registry.disk.paths import ROOT, position
 from registry.disk.walk import (
     UNREADABLE,
     WALK_CODES,
-    RootMissing,
+    RootGone,
     RootUnreadable,
     ScannedFolder,
     Walk,
@@ -168,7 +168,7 @@ def plan_source(
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
-    except RootMissing:
+    except RootGone:
         plan.outcome, plan.message = "missing", "the folder does not exist"
     except RootUnreadable as error:
         plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"

@@ -8,7 +8,7 @@ from registry.catalog.visibility.decisions import decisions, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
 from registry.toolsets.base import Context, Toolset, one_line, shown
-from registry.toolsets.fitting import Line, fit, strongest
+from registry.toolsets.fitting import SkillLine, fit, strongest
 from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
@@ -145,10 +145,10 @@ def _cut(line: int, lines: int, location: str) -> str:
     return f"\n\n[Cut after line {line} of {lines}. The whole text is in {location}]"
 
 
-def _line(skill: Skill) -> Line:
+def _line(skill: Skill) -> SkillLine:
     kind = f" [{one_line(skill.kind)}]" if skill.kind else ""
     head = f"- **{one_line(skill.ref)}**{kind}"
-    return Line(head, one_line(skill.description), skill.scope)
+    return SkillLine(head, one_line(skill.description), skill.scope)
 
 
 def _missing(tool: object, known: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ class HasScope(Protocol):
 T = TypeVar("T", bound=HasScope)
 
 
-class Line(NamedTuple):
+class SkillLine(NamedTuple):
     """The line of a skill in a list. ``head`` is the text before the colon and the description."""
 
     head: str
@@ -67,7 +67,7 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
     )
 
 
-def fit(lines: Sequence[Line], room: int) -> tuple[list[str], int]:
+def fit(lines: Sequence[SkillLine], room: int) -> tuple[list[str], int]:
     """Return lines that fit into ``room`` characters, and the maximum length of a description.
 
     First, all descriptions are shortened to a common length. If that isn't enough, descriptions are

@@ -13,8 +13,8 @@ from registry.catalog.reading import CurrentSkill, at_version, current_detail, u
 from registry.catalog.resolve import is_storable, lost, resolve, split_label
 from registry.catalog.resolve import near as similar
 from registry.catalog.visibility.decisions import (
-    Limits,
-    Seen,
+    ViewLimits,
+    ViewSkills,
     decide_document,
     decisions,
     seen,
@@ -70,7 +70,7 @@ class View:
         if context.personality is not None:
             self._personality = personality_of(context.core.settings, context.personality)
         self._source = context.source and find_source(context.core, context.source).name
-        self._limits = Limits(self._source, self._scope, self._personality, offered=True)
+        self._limits = ViewLimits(self._source, self._scope, self._personality, offered=True)
 
     @property
     def is_whole(self) -> bool:
@@ -144,7 +144,7 @@ class View:
         return tuple(some) if self._is_unlimited else self._seen.renamed(some)
 
     @property
-    def _seen(self) -> Seen:
+    def _seen(self) -> ViewSkills:
         return seen(self.core.reader, self._limits, self._environ, anew=True)
 
     def sources(self) -> list[Source]:

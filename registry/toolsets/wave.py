@@ -28,7 +28,7 @@ from registry.model import Diagnostic, Document, JsonValue, Scope, Skill
 from registry.settings import Limits
 from registry.text import shorten
 from registry.toolsets.base import Context, Toolset, one_line, shown
-from registry.toolsets.fitting import Line, fit, strongest
+from registry.toolsets.fitting import SkillLine, fit, strongest
 from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
@@ -362,7 +362,9 @@ class WaveToolset(Toolset):
         offers = self._view.offers()
         self._view.core.usage.listed(offers)
         lines = [
-            Line(f"\u2022 **{one_line(ref)}** ({kind_of(scope)})", one_line(description), scope)
+            SkillLine(
+                f"\u2022 **{one_line(ref)}** ({kind_of(scope)})", one_line(description), scope
+            )
             for ref, scope, description, _, _ in strongest(offers, limit)
         ]
         whole = DESCRIPTION + ("\n".join(line.text() for line in lines) or NONE_AVAILABLE)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
-from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
+from registry.mcp.http import ClientLimits, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
     addresses,
@@ -390,7 +390,7 @@ def serve(
             if not os.access(path, os.R_OK):
                 raise UsageProblem(message=f"{path} can't be read")
     sys.setswitchinterval(TURN)
-    bounds = Bounds()
+    bounds = ClientLimits()
     state = AppState(registry, address.public)
     mcp = McpMount(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
     tls: dict[str, Any] = {}

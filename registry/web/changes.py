@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from registry.db.read.recent import HAPPENED, Change, ChangeFilters, ChangeGroup, Happened
+from registry.db.read.recent import HAPPENED, ChangeFilters, ChangeGroup, Happened, RecentChange
 from registry.errors import SourceNotFound, UsageProblem
 from registry.model import record
 from registry.text import utc_now
@@ -143,7 +143,7 @@ def _query(visit: Visit) -> tuple[ChangesQuery, Sequence[str]]:
 
 def _with_changes(
     visit: Visit, groups: Sequence[ChangeGroup]
-) -> Iterator[tuple[ChangeGroup, Sequence[Change]]]:
+) -> Iterator[tuple[ChangeGroup, Sequence[RecentChange]]]:
     """Yield each group, with its changes if they are few."""
     for group in groups:
         few = group.count <= FEW
@@ -180,7 +180,7 @@ def feed(visit: Visit) -> Response:
     return compressed(visit.request, body, "application/atom+xml; charset=utf-8", {})
 
 
-def _entry(visit: Visit, change: Change) -> ET.Element:
+def _entry(visit: Visit, change: RecentChange) -> ET.Element:
     entry = ET.Element("entry")
     _add(entry, "title", f"{change.name}: {change.kind}")
     # The id contains the revision. For a removal, it contains the time.

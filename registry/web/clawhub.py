@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from registry.catalog import hub
-from registry.catalog.hub import Kept, Offered
+from registry.catalog.hub import Offered, StoredState
 from registry.core import UNEXPECTED
 from registry.db.read.listing import Filters
 from registry.db.read.skills import Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
-from registry.install.content import Entry, content_of
+from registry.install.content import FileContent, content_of
 from registry.install.export import zipped
 from registry.model import SkillFile
 from registry.web import addresses
@@ -31,10 +31,10 @@ DOCUMENT: Final = "SKILL.md"
 """The name of the skill file for ClawHub's clients, whatever its name is on disk."""
 
 
-F = TypeVar("F", Entry, SkillFile)
+F = TypeVar("F", FileContent, SkillFile)
 
 
-def offered_files(kept: Kept) -> list[SkillFile]:
+def offered_files(kept: StoredState) -> list[SkillFile]:
     """Return the files of a revision that ClawHub's clients get."""
     return renamed(kept.revision.files, kept.revision.document)
 
@@ -112,7 +112,7 @@ def tags_json(one: Offered) -> dict[str, str]:
     return {**tags, f"declared-{declared}": one.version} if declared else tags
 
 
-def version_json(kept: Kept) -> dict[str, Any]:
+def version_json(kept: StoredState) -> dict[str, Any]:
     """Return a revision in the form that ClawHub's API uses in lists of versions."""
     return {"version": kept.version, "createdAt": _ms(kept.seen_at), "changelog": ""}
 
@@ -329,7 +329,7 @@ def download(visit: Visit) -> Response:
         entries = content_of(visit.state.registry.core, one.stored.skill)
     else:
         entries = [
-            Entry(each.path, _read(visit, one, wanted, each.path), each.executable)
+            FileContent(each.path, _read(visit, one, wanted, each.path), each.executable)
             for each in wanted.revision.files
         ]
     data = zipped(renamed(entries, wanted.revision.document))
@@ -375,7 +375,7 @@ def _of(visit: Visit, slug: str) -> Offered:
     return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]
 
 
-def _chosen(visit: Visit, one: Offered) -> Kept:
+def _chosen(visit: Visit, one: Offered) -> StoredState:
     query = visit.request.query_params
     wanted = query.get("version") or None
     tag = query.get("tag") or None
@@ -386,14 +386,14 @@ def _chosen(visit: Visit, one: Offered) -> Kept:
     return _content(visit, one, wanted or one.version)
 
 
-def _content(visit: Visit, one: Offered, wanted: str) -> Kept:
+def _content(visit: Visit, one: Offered, wanted: str) -> StoredState:
     for each in hub.contents(visit.view, one):
         if each.version == wanted:
             return each
     raise _Refused(404, "Version not found")
 
 
-def _read(visit: Visit, one: Offered, kept: Kept, path: str) -> bytes:
+def _read(visit: Visit, one: Offered, kept: StoredState, path: str) -> bytes:
     """Return the bytes of a file of a version, from disk or from the database."""
     registry, place = visit.state.registry, one.stored.place
     try:

@@ -9,7 +9,7 @@ from registry.web.state import Visitor
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.mcp.fairness import Unsent
-    from registry.mcp.http import Bounds
+    from registry.mcp.http import ClientLimits
     from registry.mcp.server import SkillServer
     from registry.sync.watch import Changes
 
@@ -23,7 +23,7 @@ class McpMount:
     read-only tools. If ``watch``, one of the servers watches the folders for all servers.
     """
 
-    def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
+    def __init__(self, registry: "SkillRegistry", bounds: "ClientLimits", *, watch: bool) -> None:
         self.unsent: Unsent | None = None
         self._registry = registry.answering_others()
         self._bounds = bounds
@@ -52,7 +52,7 @@ class McpMount:
 
     async def _begin(self, visitor: Visitor) -> Any:
         from registry.mcp.http import Sessions, http_app
-        from registry.mcp.server import Serving, SkillServer
+        from registry.mcp.server import ServerOptions, SkillServer
 
         limits = {
             "personality": visitor.personality,
@@ -61,7 +61,7 @@ class McpMount:
         }
         if visitor.write:
             limits |= {"person": visitor.name, "token": visitor.token}
-        serving = Serving(limits=limits, watch=self.watches and not self._apps)
+        serving = ServerOptions(limits=limits, watch=self.watches and not self._apps)
         server = SkillServer(self._registry, serving, self.unsent)
         server.on_change = self._tell
         app = http_app(server, self._bounds)

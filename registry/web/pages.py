@@ -17,7 +17,7 @@ from registry.catalog.visibility.rules import Decision
 from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
 from registry.db.read.listing import MOST, Facet, Facets, Filters
-from registry.db.read.recent import Change
+from registry.db.read.recent import RecentChange
 from registry.db.read.summary import SourceCount, Stats
 from registry.db.read.usage import UsageCount
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
@@ -166,16 +166,16 @@ def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
     }
 
 
-def _latest(visit: Visit) -> list[Change]:
+def _latest(visit: Visit) -> list[RecentChange]:
     """Return the latest changes of skills that still exist, each skill once."""
-    skills: dict[str, Change] = {}
+    skills: dict[str, RecentChange] = {}
     for one in visit.view.recent(limit=FEW * 4):
         if one.kind != "removed":
             skills.setdefault(one.ref, one)
     return list(skills.values())
 
 
-R = TypeVar("R", Change, UsageCount)
+R = TypeVar("R", RecentChange, UsageCount)
 
 
 def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:

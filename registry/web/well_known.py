@@ -17,7 +17,7 @@ from registry.db.read.listing import Filters
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import NotFound, RegistryError, SkillAmbiguous
-from registry.install.content import Entry, content_of
+from registry.install.content import FileContent, content_of
 from registry.install.export import FOLDER, INDEX, archive
 from registry.model import Skill
 from registry.remotes.site import SCHEMA
@@ -74,7 +74,7 @@ def fetch(visit: Visit) -> Response:
     return sent(visit, artifact(entries), kind, name, shown=False)
 
 
-def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
+def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[FileContent]:
     """Return the files of a skill.
 
     The skill file has the name that all clients know.
@@ -82,7 +82,7 @@ def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
     return renamed(content_of(visit.state.registry.core, skill), document)
 
 
-def artifact(entries: list[Entry]) -> bytes:
+def artifact(entries: list[FileContent]) -> bytes:
     """Return the bytes that a client gets for a skill's files.
 
     The same files give the same bytes.

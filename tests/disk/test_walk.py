@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry.disk.paths import position
-from registry.disk.walk import FileStat, RootMissing, RootUnreadable, ScannedFolder, Walk
+from registry.disk.walk import FileStat, RootGone, RootUnreadable, ScannedFolder, Walk
 from registry.model import Diagnostic
 from registry.settings import Limits
 from tests.conftest import write_skill
@@ -194,10 +194,10 @@ class TestLinks:
 
 
 def test_a_missing_root_and_a_file_as_root_are_missing(root, tmp_path):
-    with pytest.raises(RootMissing):
+    with pytest.raises(RootGone):
         walk(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(RootMissing):
+    with pytest.raises(RootGone):
         walk(tmp_path / "file")
 
 

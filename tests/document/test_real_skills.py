@@ -9,7 +9,7 @@ import yaml
 from registry.document.frontmatter import split
 from registry.document.parse import parse_document
 from registry.document.repair import _Repair
-from registry.document.yaml_text import Broken, Reading, read_mapping
+from registry.document.yaml_text import Broken, YamlReading, read_mapping
 from registry.model import DOCUMENT_NAMES
 
 UNREADABLE = {"empty", "not-utf8"}
@@ -79,7 +79,7 @@ def test_valid_front_matter_reads_as_a_loader_without_types_reads_it(valid):
 
 def test_repair_reads_valid_front_matter_as_it_is(valid):
     for path, front, expected in valid:
-        reading = Reading()
+        reading = YamlReading()
         rows = front.replace("\r\n", "\n").removesuffix("\n").split("\n")
         _Repair(reading, set()).mapping(rows, 1, depth=1)
         assert reading.values == expected.values, path

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from registry.document.parse import parse_text
 from registry.document.repair import MAX_ENTRIES, _Repair, repair, salvage
-from registry.document.yaml_text import Reading, Refused, read_mapping
+from registry.document.yaml_text import YamlReading, YamlRefused, read_mapping
 
 
 def force(front):
     """Repair ``front`` although it may be valid."""
-    reading = Reading()
+    reading = YamlReading()
     _Repair(reading, set()).mapping(front.removesuffix("\n").split("\n"), 1, depth=1)
     return reading
 
@@ -214,12 +214,12 @@ def test_lines_before_the_first_key_are_noted():
     ids=["alias", "tag", "brackets", "indentation"],
 )
 def test_repair_refuses_what_is_refused_in_valid_yaml(front):
-    with pytest.raises(Refused):
+    with pytest.raises(YamlRefused):
         repair(front, 1)
 
 
 def test_an_anchor_in_a_repaired_value_still_makes_its_alias_refused():
-    with pytest.raises(Refused):
+    with pytest.raises(YamlRefused):
         repair("a: &x text\nb: *x\n", 1)
 
 

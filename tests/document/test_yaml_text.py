@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import yaml_text
-from registry.document.yaml_text import MAX_NESTING, Broken, Refused, read_mapping
+from registry.document.yaml_text import MAX_NESTING, Broken, YamlRefused, read_mapping
 
 
 @pytest.mark.usefixtures("parser")
@@ -110,7 +110,7 @@ def test_nothing_is_an_empty_mapping(text):
     ],
 )
 def test_what_no_honest_skill_needs_is_refused(text, code, line):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(YamlRefused) as refused:
         read_mapping(text)
     assert (refused.value.diagnostic.code, refused.value.diagnostic.line) == (code, line)
     assert refused.value.diagnostic.severity == "error"
@@ -120,7 +120,7 @@ def test_what_no_honest_skill_needs_is_refused(text, code, line):
 def test_nesting_up_to_the_limit_is_read():
     text = "a: " + "[" * (MAX_NESTING - 1) + "]" * (MAX_NESTING - 1)
     assert list(read_mapping(text).values) == ["a"]
-    with pytest.raises(Refused):
+    with pytest.raises(YamlRefused):
         read_mapping("a: " + "[" * MAX_NESTING + "]" * MAX_NESTING)
 
 
@@ -175,7 +175,7 @@ def test_what_yaml_renders_is_read_again(values, flow, wide):
 
 @given(st.text())
 def test_any_text_is_read_broken_or_refused(text):
-    with contextlib.suppress(Broken, Refused):
+    with contextlib.suppress(Broken, YamlRefused):
         json.dumps(read_mapping(text).values).encode()
 
 
@@ -186,7 +186,7 @@ def test_both_parsers_read_the_same(text):
             reading = read_mapping(text)
         except Broken:
             return "broken"
-        except Refused as refused:
+        except YamlRefused as refused:
             return refused.diagnostic.code
         return reading.values, reading.lines
 

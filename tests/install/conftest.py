@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from tests.install.places import Place
 
 
@@ -25,4 +25,4 @@ def project(tmp_path):
 
 @pytest.fixture
 def place(library, project):
-    return Place(library, Target.project(str(project)))
+    return Place(library, InstallTarget.project(str(project)))

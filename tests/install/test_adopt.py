@@ -11,7 +11,7 @@ import pytest
 from registry.errors import LockMissing
 from registry.install.adopt import adopt, client_lock_path
 from registry.install.pull import check, remove, update
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from tests.conftest import write_skill
 
 NPM = Path(sys.prefix, "node", "node_modules", ".bin")
@@ -106,7 +106,7 @@ class TestWithTheRealClient:
     ):
         self.install(client, repository)
         theirs = (project / "skills-lock.json").read_bytes()
-        target = Target.project(str(project))
+        target = InstallTarget.project(str(project))
         assert told(adopt(registry.core, target)) == [("alpha", "added"), ("beta", "added")]
         assert told(update(registry.core, target)) == [
             ("alpha", "unchanged"),
@@ -138,7 +138,7 @@ class TestWithTheRealClient:
         )
         lock = tmp_path / "home" / ".agents" / ".skill-lock.json"
         registry.sync(str(repository / "skills"), name="mine")
-        target = Target.everywhere()
+        target = InstallTarget.everywhere()
         assert told(adopt(registry.core, target)) == [("alpha", "added")]
         theirs = json.loads(lock.read_text())["skills"]["alpha"]
         assert json.loads(lock.read_text())["skills"]["alpha"] == theirs
@@ -172,7 +172,7 @@ def test_one_that_can_not_be_read_is_left_as_it_is_and_reported(library, project
         lock.write_text(text)
     before, warned = lock.read_bytes(), []
     library.core.on_warning = warned.append
-    target = Target.project(str(project))
+    target = InstallTarget.project(str(project))
     with pytest.raises(LockMissing):
         adopt(library.core, target)
     assert lock.read_bytes() == before
@@ -187,7 +187,9 @@ def test_what_a_stranger_wrote_into_it_leads_nowhere(library, project, tmp_path)
     write_skill(project / ".agents" / "skills" / "alpha")
     (project / ".claude" / "skills").mkdir()
     (project / ".claude" / "skills" / "alpha").symlink_to(tmp_path / "evil")
-    states = {one.ref: one.state for one in adopt(library.core, Target.project(str(project)))}
+    states = {
+        one.ref: one.state for one in adopt(library.core, InstallTarget.project(str(project)))
+    }
     assert states == {"../../evil": "missing", "alpha": "added", "con": "failed", "gone": "missing"}
     locked = json.loads((project / "skills.lock.json").read_text())["skills"]
     assert locked["alpha"]["agents"] == ["universal"]  # the link leads elsewhere, and is not ours
@@ -205,7 +207,7 @@ def test_copies_are_adopted_as_such_and_edited_ones_are_not_taken_for_them(libra
     for agent in (".claude", ".roo", ".windsurf"):
         shutil.copytree(library.resolve("alpha").path, project / agent / "skills" / "alpha")
     (project / ".windsurf" / "skills" / "alpha" / "SKILL.md").write_text("Mine.")
-    target = Target.project(str(project))
+    target = InstallTarget.project(str(project))
     assert told(adopt(library.core, target, InstallOptions(dry_run=True))) == [("alpha", "added")]
     assert not (project / "skills.lock.json").exists()
     assert told(adopt(library.core, target)) == [("alpha", "added")]
@@ -219,7 +221,7 @@ def test_copies_are_adopted_as_such_and_edited_ones_are_not_taken_for_them(libra
 
 
 def test_where_it_lies_for_all_projects_a_variable_says(monkeypatch, tmp_path):
-    target = Target.everywhere()
+    target = InstallTarget.everywhere()
     assert client_lock_path(target) == f"{tmp_path}/home/.agents/.skill-lock.json"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert client_lock_path(target) == f"{tmp_path}/state/skills/.skill-lock.json"

@@ -7,7 +7,7 @@ import pytest
 
 from registry.errors import AgentNotFound, PullRefused, UsageProblem
 from registry.install.pull import pull
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from tests.conftest import write_skill
 from tests.install.places import Place, tree
 
@@ -44,7 +44,7 @@ class TestWhere:
     def test_for_all_projects_it_is_the_home_folder_and_the_lock_lies_in_the_data_folder(
         self, library, tmp_path, monkeypatch
     ):
-        place = Place(library, Target.everywhere())
+        place = Place(library, InstallTarget.everywhere())
         assert place.pull("alpha", agents=["claude-code", "opencode", "windsurf"]) == [
             ("alpha", "added")
         ]
@@ -64,7 +64,7 @@ class TestWhere:
         self, library, tmp_path, monkeypatch
     ):
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "moved"))
-        Place(library, Target.everywhere()).pull("alpha")
+        Place(library, InstallTarget.everywhere()).pull("alpha")
         assert os.readlink(tmp_path / "moved/skills/alpha") == "../../home/.agents/skills/alpha"
 
     def test_folders_of_agents_that_are_one_and_the_same_get_one_copy(self, place, project, root):
@@ -148,16 +148,16 @@ class TestWhere:
     ):
         inner = project / "a" / "b"
         inner.mkdir(parents=True)
-        assert Target.project(str(inner)).path == str(project)
+        assert InstallTarget.project(str(inner)).path == str(project)
         alone = tmp_path / "alone"
         alone.mkdir()
         (tmp_path / "home" / ".git").mkdir()
         below_home = tmp_path / "home" / "work"
         below_home.mkdir()
-        assert Target.project(str(alone)).path == str(alone)
-        assert Target.project(str(below_home)).path == str(below_home)
+        assert InstallTarget.project(str(alone)).path == str(alone)
+        assert InstallTarget.project(str(below_home)).path == str(below_home)
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        assert Target.project(str(inner)).path == str(inner)
+        assert InstallTarget.project(str(inner)).path == str(inner)
 
     def test_an_unknown_agent_is_named_with_the_nearest(self, place, project):
         with pytest.raises(AgentNotFound, match="codex"):
@@ -206,7 +206,7 @@ class TestRemoving:
 
     def test_what_was_pulled_into_a_folder_is_removed_there(self, library, tmp_path):
         library.pull([library.resolve("alpha"), library.resolve("beta")], str(tmp_path / "to"))
-        place = Place(library, Target.folder(str(tmp_path / "to")))
+        place = Place(library, InstallTarget.folder(str(tmp_path / "to")))
         assert place.remove("alpha") == [("alpha", "removed")]
         assert sorted(os.listdir(tmp_path / "to")) == ["beta", "skills.lock.json"]
 
@@ -236,7 +236,7 @@ class TestDryRun:
         shown = pull(
             library.core,
             [library.resolve("alpha")],
-            Target.folder(str(project / "new")),
+            InstallTarget.folder(str(project / "new")),
             InstallOptions(dry_run=True),
         )
         assert [one.state for one in shown] == ["added"]

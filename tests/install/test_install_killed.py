@@ -14,7 +14,7 @@ from registry.errors import LockMissing, PullRefused
 from registry.install import staging
 from registry.install.history import FOLDER, interrupted_targets, note_begun
 from registry.install.pull import open_transaction, remove, update
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from registry.settings import Settings, data_folder
 from tests.changes import faults
 from tests.install.places import BOTH, Place, tree
@@ -25,7 +25,7 @@ class Killed:
 
     def __init__(self, library, database, project):
         self.library, self.database, self.project = library, database, project
-        self.place = Place(library, Target.project(str(project)))
+        self.place = Place(library, InstallTarget.project(str(project)))
 
     def begin(self, work):
         self.work = work
@@ -54,7 +54,7 @@ class Killed:
 
         def work():
             with SkillRegistry.open(self.database, settings=Settings()) as registry:
-                place = Place(registry, Target.project(str(self.project)))
+                place = Place(registry, InstallTarget.project(str(self.project)))
                 with faults.at_step(step, faults.kill):
                     self.work(place)
 
@@ -146,7 +146,7 @@ def test_a_sync_leaves_alone_what_a_running_pull_works_on(killed):
 
 
 def test_a_sync_clears_up_nothing_where_a_project_is_gone_or_a_note_is_not_ours(killed, tmp_path):
-    note_begun(Target.project(str(killed.project)))
+    note_begun(InstallTarget.project(str(killed.project)))
     shutil.rmtree(killed.project)
     killed.library.sync()
     assert interrupted_targets() == []
@@ -164,7 +164,7 @@ def test_a_sync_clears_up_nothing_where_a_project_is_gone_or_a_note_is_not_ours(
 def test_killed_while_it_removes_from_a_folder_the_skill_is_whole_or_gone(killed, library, project):
     to = project / "to"
     library.pull([library.resolve("alpha"), library.resolve("beta")], str(to))
-    target = Target.folder(str(to))
+    target = InstallTarget.folder(str(to))
     killed.begin(lambda place: remove(place.core, target, ["alpha"]))
     seen = set()
     for step in killed.steps():

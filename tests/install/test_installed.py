@@ -11,7 +11,7 @@ from registry.api import SkillRegistry
 from registry.disk import swap
 from registry.errors import LockFileInvalid
 from registry.install.pull import check, pull, remove, restore_from_lock, update
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.install.places import BOTH, Place, tree
@@ -21,7 +21,7 @@ class TestWhose:
     def test_a_skill_is_never_pulled_onto_itself(self, registry, project):
         write_skill(project / ".claude" / "skills" / "own")
         registry.sync(str(project / ".claude" / "skills"), scope="project")
-        place = Place(registry, Target.project(str(project)))
+        place = Place(registry, InstallTarget.project(str(project)))
         skills = [registry.resolve("own")]
         how = InstallOptions(agents=["claude-code"], force=True)
         (told,) = pull(registry.core, skills, place.target, how)
@@ -37,7 +37,7 @@ class TestWhose:
         (told,) = pull(
             registry.core,
             [registry.resolve("root")],
-            Target.project(str(project)),
+            InstallTarget.project(str(project)),
             InstallOptions(agents=BOTH, force=True),
         )
         assert (told.state, "its own folder" in told.reason) == ("failed", True)
@@ -73,7 +73,7 @@ class TestWhose:
         for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
             subprocess.run([*git, *arguments], check=True)
         registry.sync(f"file://{repository}", name="far")
-        place = Place(registry, Target.project(str(project)))
+        place = Place(registry, InstallTarget.project(str(project)))
         place.pull("alpha")
         origin = place.locked["alpha"].origin
         assert origin["url"] == f"file://{repository}"
@@ -228,7 +228,7 @@ class TestLock:
         (other / ".git").mkdir(parents=True)
         with SkillRegistry.open(tmp_path / "other.db", settings=Settings()) as registry:
             registry.sync(str(tmp_path / "elsewhere" / "skills"), name="mine")
-            Place(registry, Target.project(str(other))).pull("beta", "alpha")
+            Place(registry, InstallTarget.project(str(other))).pull("beta", "alpha")
         mine, theirs = ((one / "skills.lock.json").read_bytes() for one in (project, other))
         assert mine == theirs
         assert str(tmp_path).encode() not in mine
@@ -243,7 +243,7 @@ class TestLock:
         for key in ("origin", "agents", "mode"):
             del data["skills"]["alpha"][key]
         lock.write_text(json.dumps({"version": 1, "skills": data["skills"]}))
-        place = Place(library, Target.folder(str(to)))
+        place = Place(library, InstallTarget.folder(str(to)))
         assert place.check() == {"alpha": "unchanged"}
         assert place.update() == [("alpha", "unchanged")]
         assert json.loads(lock.read_text())["version"] == 1
@@ -273,7 +273,7 @@ class TestLock:
 def test_what_a_lock_says_is_had_from_a_revision_and_from_a_skill_of_another_source(
     library, project, root, tmp_path
 ):
-    place = Place(library, Target.project(str(project)))
+    place = Place(library, InstallTarget.project(str(project)))
     place.pull("alpha", "beta")
     lock, whole = (project / "skills.lock.json").read_bytes(), tree(project)
     library.update("alpha", description="Two.")

@@ -18,7 +18,7 @@ from registry.errors import (
 from registry.install.lockfile import read_lock
 from registry.install.provenance import strange_addresses
 from registry.install.pull import restore_from_lock
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from registry.install.undo import last_change
 from registry.settings import Settings, data_folder
 from tests.cli.conftest import run
@@ -305,7 +305,7 @@ class TestNoSource:
         lock = json.loads((clone / "skills.lock.json").read_text())
         lock["skills"]["minutes"]["origin"] |= change
         (clone / "skills.lock.json").write_text(json.dumps(lock))
-        told = strange_addresses(elsewhere.core, Target.folder(str(clone)))
+        told = strange_addresses(elsewhere.core, InstallTarget.folder(str(clone)))
         assert told == [read_lock(str(clone))["slides"].origin["url"]]
 
 
@@ -329,7 +329,7 @@ def test_a_ref_with_a_slash_is_no_address(registry, root, skill):
 
 @pytest.mark.usefixtures("trusting")
 def test_a_lock_gives_the_same_bytes_on_another_machine(project, clone, elsewhere):
-    done = restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    done = restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     assert [(one.ref, one.state) for one in done] == [("minutes", "added"), ("slides", "added")]
     assert contents(clone) == contents(project)
     assert [one.name for one in elsewhere.sources()] == ["office"]
@@ -340,7 +340,7 @@ def test_a_lock_gives_what_it_says_and_not_what_there_is_by_now(project, clone, 
     with (office / "skills" / "slides" / "SKILL.md").open("a") as document:
         document.write("Newer.\n")
     git(office, "commit", "-qam", "newer")
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     assert contents(clone) == contents(project)
 
 
@@ -356,21 +356,23 @@ def test_where_a_lock_says_a_ref_and_no_commit_it_is_what_the_ref_means(
     for one in lock["skills"].values():  # as what another installer put in place is taken over
         one["origin"] |= {"commit": None, "ref": "pulled"}
     (clone / "skills.lock.json").write_text(json.dumps(lock))
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     for name in ("minutes", "slides"):
         assert contents(clone / name) == contents(project / name)
 
 
 @pytest.mark.usefixtures("trusting")
 def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhere, office):
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     shutil.rmtree(office)
     for name in ("minutes", "slides"):
         shutil.rmtree(clone / name)
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     assert contents(clone) == contents(project)
     shutil.rmtree(clone / "slides")
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
+    restore_from_lock(
+        elsewhere.core, InstallTarget.folder(str(clone)), InstallOptions(offline=True)
+    )
     assert contents(clone) == contents(project)
 
 
@@ -395,12 +397,14 @@ def test_skills_of_several_commits_of_one_repository_are_had_together(
 ):
     commits = {one.origin["commit"] for one in read_lock(str(mixed)).values()}
     assert len(commits) == 2
-    restore_from_lock(elsewhere.core, Target.folder(str(mixed)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(mixed)))
     assert contents(mixed) == contents(project)
     shutil.rmtree(office)
     for name in ("minutes", "slides"):
         shutil.rmtree(mixed / name)
-    restore_from_lock(elsewhere.core, Target.folder(str(mixed)), InstallOptions(offline=True))
+    restore_from_lock(
+        elsewhere.core, InstallTarget.folder(str(mixed)), InstallOptions(offline=True)
+    )
     assert contents(mixed) == contents(project)
 
 
@@ -419,7 +423,7 @@ def test_all_skills_of_a_lock_are_fetched_together_and_kept(
     shutil.copy(tmp_path / "to" / "skills.lock.json", folder)
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     if is_frozen:
-        restore_from_lock(elsewhere.core, Target.folder(str(folder)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(folder)))
     else:
         elsewhere.update_pulled(str(folder))
     assert contents(folder) == contents(tmp_path / "to")
@@ -427,7 +431,9 @@ def test_all_skills_of_a_lock_are_fetched_together_and_kept(
     shutil.rmtree(office)
     for one in read_lock(str(folder)):
         shutil.rmtree(folder / one)
-    restore_from_lock(elsewhere.core, Target.folder(str(folder)), InstallOptions(offline=True))
+    restore_from_lock(
+        elsewhere.core, InstallTarget.folder(str(folder)), InstallOptions(offline=True)
+    )
     assert contents(folder) == contents(tmp_path / "to")
 
 
@@ -438,12 +444,12 @@ def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewh
     lock["skills"]["slides"]["origin"]["commit"] = "0" * 40
     (mixed / "skills.lock.json").write_text(json.dumps(lock))
     with pytest.raises(LockNotMet, match="slides"):
-        restore_from_lock(elsewhere.core, Target.folder(str(mixed)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(mixed)))
     shutil.rmtree(office)
     del lock["skills"]["slides"]
     (mixed / "skills.lock.json").write_text(json.dumps(lock))
     (told,) = restore_from_lock(
-        elsewhere.core, Target.folder(str(mixed)), InstallOptions(offline=True)
+        elsewhere.core, InstallTarget.folder(str(mixed)), InstallOptions(offline=True)
     )
     assert (told.ref, told.state) == ("minutes", "added")
 
@@ -455,13 +461,15 @@ def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
     office.rename(office.with_name("away"))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     with pytest.raises(LockNotMet, match=r"minutes, slides \("):
-        restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     assert (tmp_path / "trace").read_text().count("built-in: git fetch") == 1
 
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):
     with pytest.raises(LockNotMet, match="that version was never fetched here"):
-        restore_from_lock(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
+        restore_from_lock(
+            elsewhere.core, InstallTarget.folder(str(clone)), InstallOptions(offline=True)
+        )
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 
@@ -471,7 +479,7 @@ def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, 
     with pytest.raises(
         LockNotMet, match=r"minutes, slides \(.*does not appear to be a git repository"
     ):
-        restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 
@@ -495,13 +503,13 @@ def test_a_lock_of_a_strangers_leads_nowhere(clone, elsewhere):
         lock["skills"]["minutes"]["origin"] |= change
         (clone / "skills.lock.json").write_text(json.dumps(lock))
         with pytest.raises(LockNotMet, match=rf"minutes \(.*{said}"):
-            restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+            restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
         assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 
 @pytest.mark.usefixtures("trusting")
 def test_the_cache_is_this_users_alone(project, clone, elsewhere):
-    restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+    restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     cache = os.path.join(os.environ["HOME"], ".cache", "skill-registry", "origins")
     (kept,) = os.listdir(cache)
     assert os.stat(os.path.join(cache, kept)).st_mode & 0o777 == 0o700
@@ -515,7 +523,7 @@ def test_skills_of_ones_own_without_an_origin_are_told_to_be_missing(registry, t
     registry.pull([registry.resolve("own")], str(folder))
     shutil.rmtree(folder / "own")
     with pytest.raises(LockNotMet, match="own"):
-        restore_from_lock(elsewhere.core, Target.folder(str(folder)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(folder)))
 
 
 @pytest.mark.usefixtures("trusting")
@@ -524,7 +532,7 @@ def test_what_a_pull_replaced_comes_back_from_what_was_fetched_of_the_locks_comm
     project, clone, elsewhere, office, is_fetched
 ):
     if is_fetched:
-        restore_from_lock(elsewhere.core, Target.folder(str(clone)))
+        restore_from_lock(elsewhere.core, InstallTarget.folder(str(clone)))
     else:
         for name in ("minutes", "slides"):
             shutil.copytree(project / name, clone / name)

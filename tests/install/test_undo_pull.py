@@ -13,7 +13,7 @@ from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
 from registry.install.plan import InstallPlan
 from registry.install.pull import pull, restore_from_lock
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from registry.install.undo import last_change
 from tests.install.places import Place, tree
 
@@ -80,7 +80,7 @@ def test_agents_that_were_added_lose_it_again(library, place, project):
 
 
 def test_for_all_projects_it_is_the_home_folder(library, tmp_path):
-    Place(library, Target.everywhere()).pull("alpha")
+    Place(library, InstallTarget.everywhere()).pull("alpha")
     assert (tmp_path / "home/.claude/skills/alpha").is_symlink()
     undo(library)
     assert not os.path.lexists(tmp_path / "home/.claude/skills/alpha")

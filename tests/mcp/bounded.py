@@ -15,8 +15,8 @@ def with_few_files() -> None:
 def serve(arguments: list[str]) -> None:
     """Serve at a port within bounds: what both are is in ``arguments``."""
     from registry.api import SkillRegistry
-    from registry.mcp.http import Bounds, serve_http
-    from registry.mcp.server import Serving, SkillServer
+    from registry.mcp.http import ClientLimits, serve_http
+    from registry.mcp.server import ServerOptions, SkillServer
     from registry.settings import Settings
 
     port, bounds = arguments
@@ -25,6 +25,6 @@ def serve(arguments: list[str]) -> None:
         sys.stderr.write("Serving\n")
 
     with SkillRegistry.open(settings=Settings()) as registry:
-        server = SkillServer(registry, Serving(watch=False))
-        made = eval(bounds, {"Bounds": Bounds})
+        server = SkillServer(registry, ServerOptions(watch=False))
+        made = eval(bounds, {"ClientLimits": ClientLimits})
         serve_http(server, "127.0.0.1", int(port), None, begun, made)

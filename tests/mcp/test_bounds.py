@@ -14,7 +14,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from registry.mcp.http import Admission, Bounds
+from registry.mcp.http import Admission, ClientLimits
 from registry.mcp.server import MAX_SUBSCRIPTIONS
 from tests import program
 from tests.mcp.bounded import serve, with_few_files
@@ -81,7 +81,7 @@ def ended(connections):
 
 
 def test_a_client_is_answered_whatever_a_thousand_connections_of_its_address_do(within):
-    url = within(Bounds(request_seconds=600))
+    url = within(ClientLimits(request_seconds=600))
     with ExitStack() as stack:
         held = []
         for number, sent in zip(range(1100), cycle(HALVES.values()), strict=False):
@@ -97,7 +97,7 @@ def test_a_client_is_answered_whatever_a_thousand_connections_of_its_address_do(
 
 @pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
 def test_a_request_that_does_not_become_whole_is_ended(within, sent):
-    url = within(Bounds(request_seconds=0.3))
+    url = within(ClientLimits(request_seconds=0.3))
     with connect(url) as waiting:
         waiting.sendall(sent)
         assert read_to_the_end(waiting) == b""
@@ -122,7 +122,7 @@ def trickle(connection):
 
 
 def test_a_body_that_trickles_in_does_not_put_the_end_off(within):
-    url = within(Bounds(request_seconds=0.5))
+    url = within(ClientLimits(request_seconds=0.5))
     with connect(url) as waiting:
         waiting.sendall(BODY)
         sent, is_open = 0, True
@@ -135,7 +135,7 @@ def test_a_body_that_trickles_in_does_not_put_the_end_off(within):
 
 def test_an_answer_may_take_longer_than_a_request(within):
     """A stream of notices is no request that does not become whole."""
-    url = within(Bounds(request_seconds=0.3))
+    url = within(ClientLimits(request_seconds=0.3))
     place = urlsplit(url)
     session = opened(url)
     stream = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
@@ -169,7 +169,7 @@ def ping(url, session):
 
 
 def test_the_session_that_is_unused_for_longest_leaves_for_a_new_one(within):
-    url = within(Bounds(sessions=5))
+    url = within(ClientLimits(sessions=5))
     used, unused = opened(url), opened(url)
     for _ in range(20):
         opened(url)
@@ -179,7 +179,7 @@ def test_the_session_that_is_unused_for_longest_leaves_for_a_new_one(within):
 
 
 def test_a_session_that_nobody_uses_ends(within):
-    url = within(Bounds(session_seconds=0.2, request_seconds=1.0))
+    url = within(ClientLimits(session_seconds=0.2, request_seconds=1.0))
     session = opened(url)
     assert ping(url, session) == 200
     with connect(url) as waiting:  # which takes longer

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from registry.errors import UsageProblem
-from registry.mcp.server import Serving, SkillServer
+from registry.mcp.server import ServerOptions, SkillServer
 
 
 async def tool(client, called, /, **arguments):
@@ -170,7 +170,7 @@ def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, regis
         "ethos",
     )
     with pytest.raises(UsageProblem, match="both have a tool list_skills"):
-        SkillServer(registry, Serving(toolsets=("native", "basic")))
+        SkillServer(registry, ServerOptions(toolsets=("native", "basic")))
 
 
 def test_the_skills_of_other_projects_are_not_served(talk, registry, library, tmp_path):

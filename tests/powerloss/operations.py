@@ -12,7 +12,7 @@ from registry.api import SkillRegistry
 from registry.db.sqlite import writer
 from registry.db.sqlite.writer import ensure_current  # the real one, before tests replace it
 from registry.install.pull import pull, remove
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from registry.settings import Settings
 from tests.powerloss.recorder import Acknowledge
 from tests.powerloss.tree import Tree, read_tree, write_tree
@@ -178,16 +178,16 @@ def _pull_one(registry: SkillRegistry, world: World) -> None:
 def _give_agents(registry: SkillRegistry, world: World) -> None:
     """Pull for two agents; again, everything is as the registry has it."""
     how = InstallOptions(agents=("claude-code", "codex"))
-    pull(registry.core, list(registry.list()), Target.folder(world.checkout), how)
+    pull(registry.core, list(registry.list()), InstallTarget.folder(world.checkout), how)
 
 
 def _give_agents_one(registry: SkillRegistry, world: World) -> None:
     how = InstallOptions(agents=("claude-code", "codex"))
-    pull(registry.core, [registry.resolve("alpha")], Target.folder(world.checkout), how)
+    pull(registry.core, [registry.resolve("alpha")], InstallTarget.folder(world.checkout), how)
 
 
 def _take_from_agents(registry: SkillRegistry, world: World) -> None:
-    remove(registry.core, Target.folder(world.checkout), ["alpha"])
+    remove(registry.core, InstallTarget.folder(world.checkout), ["alpha"])
 
 
 def _sync(registry: SkillRegistry, world: World) -> None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from registry.api import SkillRegistry
 from registry.db.read.listing import Filters
 from registry.install.pull import check, pull
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from tests.powerloss.operations import Operation, World
 from tests.powerloss.tree import File, Folder, Node, read_tree
 
@@ -124,7 +124,7 @@ def _given(world: World) -> dict[str, dict[str, object]]:
 
 def _given_again(world: World, registry: SkillRegistry) -> list[str]:
     """Pull for agents once more, and say what it took for an edit, or left over."""
-    target, skills = Target.folder(world.checkout), list(registry.list())
+    target, skills = InstallTarget.folder(world.checkout), list(registry.list())
     done = pull(registry.core, skills, target, InstallOptions(agents=("claude-code", "codex")))
     broken = [
         f"a pull finds {one.ref} {one.state}"

@@ -9,7 +9,7 @@ import pytest
 from registry.errors import SkillNotFound, VersionNotFound, VersionNotStored, VersionYanked
 from registry.install import pull as pulling
 from registry.install.lockfile import read_lock
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from tests.conftest import write_skill
 
 
@@ -17,7 +17,7 @@ class Project:
     """A folder into which skills are pulled, and what the last pull said."""
 
     def __init__(self, registry, folder):
-        self.registry, self.target = registry, Target.folder(str(folder))
+        self.registry, self.target = registry, InstallTarget.folder(str(folder))
         self.folder = folder
 
     def pull(self, *handles, **how):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.remotes import fetch
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 from tests.cli.conftest import run
 from tests.remotes.upstream import GitServer, Upstream
 from tests.remotes.upstream import document as skill_text
@@ -209,7 +209,7 @@ def take(tmp_path) -> Callable[..., Taken | None]:
     def run(opener, url, known=None, **bounds):
         before = set(tmp_path.iterdir()) | {tmp_path / "data"}
         try:
-            with opener(url, str(state), known, Bounds(**bounds)) as tree:
+            with opener(url, str(state), known, FetchLimits(**bounds)) as tree:
                 if tree is None:
                     return None
                 files = dict(tree.read(list(tree.files)))
@@ -268,7 +268,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let a fetch be bounded so: ``bounded(seconds=2)``."""
 
     def bound(**facts: float) -> None:
-        monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(**facts))
+        monkeypatch.setattr(fetch, "FetchLimits", lambda: FetchLimits(**facts))
 
     return bound
 

@@ -16,7 +16,7 @@ from registry.errors import (
 )
 from registry.remotes import unpacking
 from registry.remotes.artifacts import open_archive
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 from tests.remotes.conftest import document
 from tests.remotes.packed import special, tarred, zipped
 
@@ -117,7 +117,7 @@ def test_what_failed_to_be_put_in_place_is_brought_again(server, tmp_path, take)
     server.put("/all.zip", zipped(FILES), ETag='"one"')
     with (
         pytest.raises(KeyError),
-        open_archive(f"{server.url}/all.zip", str(take.state), None, Bounds()),
+        open_archive(f"{server.url}/all.zip", str(take.state), None, FetchLimits()),
     ):
         raise KeyError
     assert take(open_archive, f"{server.url}/all.zip").files == FILES
@@ -315,7 +315,7 @@ def test_a_folder_that_others_may_write_to_is_not_written_to(server, take):
     server.put("/all.zip", zipped(FILES))
     take.state.mkdir(parents=True)
     take.state.chmod(0o777)
-    opened = open_archive(f"{server.url}/all.zip", str(take.state), None, Bounds())
+    opened = open_archive(f"{server.url}/all.zip", str(take.state), None, FetchLimits())
     with pytest.raises(NotOurs, match="others may open it"), opened:
         pass
     assert list(take.state.iterdir()) == []

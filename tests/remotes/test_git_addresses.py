@@ -8,7 +8,7 @@ from registry.errors import AddressInvalid
 from registry.model import Remote
 from registry.remotes.address import parse_address
 from registry.remotes.kinds import open_remote
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 
 HUB = "https://github.com"
 LAB = "https://gitlab.com"
@@ -218,6 +218,6 @@ def test_a_row_that_names_a_file_of_another_host_is_refused(kind, tmp_path):
     remote = Remote(kind, f"file://evil.example{tmp_path}", None, None)
     with (
         pytest.raises(AddressInvalid, match="has no host"),
-        open_remote(remote, str(tmp_path / "state"), None, Bounds(), ()),
+        open_remote(remote, str(tmp_path / "state"), None, FetchLimits(), ()),
     ):
         pass

@@ -8,7 +8,7 @@ import pytest
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
 from registry.remotes import git
 from registry.remotes.git import Git
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import FetchLimits
 from tests.remotes.upstream import all_checkouts, checkout_of, files_of, git_settings
 
 
@@ -211,7 +211,7 @@ def test_more_refs_of_a_name_than_are_read_are_refused(git_http, upstream, monke
     commit = upstream.head()
     names = "".join(f"create refs/heads/{number}/main {commit}\n" for number in range(2000))
     upstream.git("update-ref", "--stdin", at=upstream.bare, given=names.encode())
-    git = Git(git_http.url, str(tmp_path / "git"), Bounds())
+    git = Git(git_http.url, str(tmp_path / "git"), FetchLimits())
     assert git.find("main") == commit
     monkeypatch.setattr("registry.remotes.git.MAX_SAID", 10_000)
     with pytest.raises(RemoteTooLarge, match="branches"):

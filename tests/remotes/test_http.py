@@ -19,8 +19,8 @@ from registry.errors import (
     RemoteUnreachable,
 )
 from registry.remotes.address import place_of, redacted, resolved
-from registry.remotes.http import Client
-from registry.remotes.snapshot import Bounds
+from registry.remotes.http import HttpClient
+from registry.remotes.snapshot import FetchLimits
 
 LOGIN = "Basic " + base64.b64encode(b"ann:s3cret/@").decode()
 
@@ -30,7 +30,7 @@ def fetch():
     """Return what lies at an address, asked for by the client of the first one."""
 
     def run(url, then=None, most=1 << 20, **bounds):
-        client = Client(url, Bounds(**bounds))
+        client = HttpClient(url, FetchLimits(**bounds))
         into = BytesIO()
         client.get(client.url, into, most, {})
         if then is not None:
@@ -497,7 +497,7 @@ class TestWhatIsSent:
     def test_what_is_no_json_is_refused(self, server, body):
         server.put("/a", body)
         with pytest.raises(RemoteInvalid, match="not JSON"):
-            Client(server.url, Bounds()).json(f"{server.url}/a")
+            HttpClient(server.url, FetchLimits()).json(f"{server.url}/a")
 
     def test_signs_in_an_address_are_sent_as_they_have_to_be(self, server, fetch):
         server.put("/%C3%BC%20b", b"found")
@@ -525,7 +525,7 @@ class TestProxies:
         with pytest.raises(RemoteInvalid, match="link-local"):
             fetch(f"{url}/a")
         monkeypatch.setenv("https_proxy", proxy.url)
-        client = Client("https://nosuch.invalid/a", Bounds(public=True))
+        client = HttpClient("https://nosuch.invalid/a", FetchLimits(public=True))
         with pytest.raises(RemoteInvalid, match="link-local"):
             client.get("https://169.254.169.254/", BytesIO(), 10, {})
         assert proxy.asked == []

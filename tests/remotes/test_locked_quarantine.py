@@ -10,7 +10,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import LockNotMet
 from registry.install.pull import restore_from_lock
-from registry.install.targets import InstallOptions, Target
+from registry.install.targets import InstallOptions, InstallTarget
 from registry.settings import Settings
 from tests.cli.conftest import run
 from tests.conftest import write_skill
@@ -56,13 +56,13 @@ def victim(tmp_path, monkeypatch):
 def refused(victim, folder, how=InstallOptions()):  # noqa: B008  # a frozen value
     """Return why the lock is refused, after a look that nothing was written."""
     with pytest.raises(LockNotMet) as error:
-        restore_from_lock(victim.core, Target.folder(str(folder)), how)
+        restore_from_lock(victim.core, InstallTarget.folder(str(folder)), how)
     assert [one.name for one in folder.iterdir()] == ["skills.lock.json"]
     return str(error.value)
 
 
 def is_installed(victim, folder):
-    (done,) = restore_from_lock(victim.core, Target.folder(str(folder)))
+    (done,) = restore_from_lock(victim.core, InstallTarget.folder(str(folder)))
     return done.state == "added" and SHELL in (folder / "evil" / "SKILL.md").read_text()
 
 

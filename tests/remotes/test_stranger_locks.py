@@ -11,7 +11,7 @@ from registry.api import SkillRegistry
 from registry.errors import LockNotMet
 from registry.install.lockfile import read_lock
 from registry.install.pull import restore_from_lock
-from registry.install.targets import Target
+from registry.install.targets import InstallTarget
 from registry.remotes import http
 from registry.settings import Settings
 from tests.remotes.conftest import document
@@ -85,7 +85,7 @@ class TestPrivateHosts:
         address = address.format(port=server.port)
         project = lock(address)
         with pytest.raises(LockNotMet) as caught:
-            restore_from_lock(fresh.core, Target.folder(str(project)))
+            restore_from_lock(fresh.core, InstallTarget.folder(str(project)))
         command = f"skill-registry sync {shlex.quote(address)}"
         assert "only a lock file names it" in str(caught.value)
         assert command in str(caught.value)
@@ -97,7 +97,7 @@ class TestPrivateHosts:
         (tmp_path / "own.zip").write_bytes(zipped({"alpha/SKILL.md": document("alpha")}))
         for url in (str(tmp_path / "own.zip"), (tmp_path / "own.zip").as_uri()):
             with pytest.raises(LockNotMet, match="only a lock file names it"):
-                restore_from_lock(fresh.core, Target.folder(str(lock(url))))
+                restore_from_lock(fresh.core, InstallTarget.folder(str(lock(url))))
 
     def test_a_host_that_is_private_the_second_time_is_not_asked(
         self, fresh, make_server, lock, abroad
@@ -113,7 +113,7 @@ class TestPrivateHosts:
 
         site.routes["/made.zip"] = answer
         with pytest.raises(LockNotMet, match="private address"):
-            restore_from_lock(fresh.core, Target.folder(str(lock(f"{url}/made.zip"))))
+            restore_from_lock(fresh.core, InstallTarget.folder(str(lock(f"{url}/made.zip"))))
         assert site.asked == ["/made.zip"]
         assert inside.asked == []
 
@@ -122,7 +122,7 @@ class TestPrivateHosts:
         server.put("/made.zip", zipped({"SKILL.md": document("other"), "x": b""}))
         fresh.sync(f"{server.url}/made.zip")
         server.put("/made.zip", zipped({"alpha/SKILL.md": document("alpha")}))
-        restore_from_lock(fresh.core, Target.folder(str(project)))
+        restore_from_lock(fresh.core, InstallTarget.folder(str(project)))
         assert (project / "alpha" / "SKILL.md").read_bytes() == document("alpha")
         assert read_lock(str(project))
 
@@ -138,7 +138,7 @@ class TestPublicHosts:
 
     def test_they_get_no_password(self, fresh, lock, site):
         project = lock(f"{site.home}/made.zip")
-        restore_from_lock(fresh.core, Target.folder(str(project)))
+        restore_from_lock(fresh.core, InstallTarget.folder(str(project)))
         assert (project / "alpha" / "SKILL.md").exists()
         assert site.asked
         assert not any("Authorization" in one for one in site.headers)
@@ -146,7 +146,7 @@ class TestPublicHosts:
     def test_unless_a_source_of_the_user_has_the_same_host(self, fresh, lock, site):
         fresh.sync(f"{site.home}/other.zip")
         site.headers.clear()
-        restore_from_lock(fresh.core, Target.folder(str(lock(f"{site.home}/made.zip"))))
+        restore_from_lock(fresh.core, InstallTarget.folder(str(lock(f"{site.home}/made.zip"))))
         assert all("Authorization" in one for one in site.headers)
         assert site.headers
 
@@ -169,6 +169,6 @@ class TestPublicHosts:
         monkeypatch.setattr(http, "place_of", lambda _address: "public")
         url = f"https://site.example:{server.server.server_port}/skills.git"
         with pytest.raises(LockNotMet):
-            restore_from_lock(fresh.core, Target.folder(str(lock(url))))
+            restore_from_lock(fresh.core, InstallTarget.folder(str(lock(url))))
         assert sent
         assert set(sent) == {None}

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.remotes.unpacking import BadArchive, Member, Room, TooMuch, unpack, wrapping
+from registry.remotes.unpacking import ArchiveLimits, BadArchive, Member, TooMuch, unpack, wrapping
 from tests.remotes.packed import tarred, zipped
 
-ROOM = Room(files=100, size=100_000, each=50_000)
+ROOM = ArchiveLimits(files=100, size=100_000, each=50_000)
 FILES = {"SKILL.md": b"---\nname: a\n---\n", "scripts/run.py": b"print(1)\n"}
 
 

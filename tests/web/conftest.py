@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="the extra web is not installed")
 
 import uvicorn
 
-from registry.mcp.http import Bounds, bounded
+from registry.mcp.http import ClientLimits, bounded
 from registry.web.app import Address, guarded
 from registry.web.mcp import McpMount
 from registry.web.state import AppState
@@ -178,7 +178,7 @@ def serving(
     registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1", public=None, bounds=None
 ):
     """Serve a registry on a free port, in a thread."""
-    bounds = bounds or Bounds()
+    bounds = bounds or ClientLimits()
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from registry.mcp import fairness
-from registry.mcp.http import Bounds
+from registry.mcp.http import ClientLimits
 from registry.web import markdown, skill_pages
 from registry.web.auth import Trusted
 from registry.web.state import WORKERS
@@ -157,7 +157,7 @@ def test_a_slow_client_gets_all_of_a_long_download(registry, large, root):
     size = 9_000_000  # more than the system keeps for a connection
     (root / "large" / "data.bin").write_bytes(os.urandom(size))
     registry.sync()
-    with serving(registry, bounds=Bounds(request_seconds=1.0)) as site:
+    with serving(registry, bounds=ClientLimits(request_seconds=1.0)) as site:
         got = 0
         with send(site, "/raw/large?path=data.bin", size=1 << 15) as slow:
             while got < size and (part := slow.recv(1 << 15)):
@@ -167,7 +167,7 @@ def test_a_slow_client_gets_all_of_a_long_download(registry, large, root):
 
 
 def test_a_client_that_takes_nothing_is_ended(registry, large):
-    with serving(registry, bounds=Bounds(part_seconds=0.3)) as site, ExitStack() as stack:
+    with serving(registry, bounds=ClientLimits(part_seconds=0.3)) as site, ExitStack() as stack:
         unsent = site.state.turns.unsent
         stuck = [
             stack.enter_context(send(site, "/raw/large?path=data.bin", size=8192)) for _ in range(3)

@@ -17,8 +17,8 @@ from registry.catalog.visibility.rules import (
     HIDDEN,
     NO_PERSONALITY,
     Decision,
-    Facts,
     Host,
+    PolicyFacts,
     decide,
     needs_of,
     read_needs,
@@ -114,7 +114,7 @@ def _decided(
 ) -> Iterator[tuple[Candidate, Decision]]:
     for one in candidates(reader, judged=True, **among):
         tools = one.required_tools
-        facts = Facts(
+        facts = PolicyFacts(
             name=one.skill.name,
             source=one.skill.source,
             scope=one.skill.scope,
@@ -191,7 +191,7 @@ def decide_document(
     environ: Mapping[str, str],
 ) -> Decision:
     """Decide about a SKILL.md that was just read from a source, even if it isn't stored yet."""
-    facts = Facts(
+    facts = PolicyFacts(
         name=document.name,
         source=source.name,
         scope=source.scope,
@@ -235,7 +235,7 @@ MAX_TOLD: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ViewLimits:
     """The limits of a view: a source, a scope, a personality, or several of these.
 
     If ``offered``, lists in the view omit skills that their authors hide from models.
@@ -252,7 +252,7 @@ class Limits:
         return self.source is None and self.scope is None and self.personality is None
 
 
-class Row(NamedTuple):
+class ViewRow(NamedTuple):
     """A skill of the view; ``everywhere`` is its ref in a view of all skills.
 
     ``usable`` is True if the skill is neither invalid nor quarantined. ``shadowed`` is True if
@@ -276,7 +276,7 @@ class Row(NamedTuple):
         return self.name, self.team, self.tree_hash or self.id
 
 
-class Seen:
+class ViewSkills:
     """The skills of a view that doesn't show all skills, at one state of the database.
 
     ``listed`` holds the versions that a listing shows. ``unhidden`` also holds invalid and
@@ -285,7 +285,9 @@ class Seen:
     view.
     """
 
-    def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
+    def __init__(
+        self, rows: Sequence[ViewRow], limits: ViewLimits, *, as_stored: bool = False
+    ) -> None:
         self._rows = rows
         self.as_stored = as_stored
         self._offered = limits.offered
@@ -295,7 +297,7 @@ class Seen:
             self.unhidden = tuple(row.id for row in rows if not row.shadowed)
             self.every = tuple(row.id for row in rows)
 
-    def _lists(self, row: Row) -> bool:
+    def _lists(self, row: ViewRow) -> bool:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
 
     def localized(self, skill: S) -> S:
@@ -349,7 +351,7 @@ class Seen:
                     raise SkillAmbiguous(handle, sorted(self._refs[one.id] for one in found))
         raise SkillNotFound(handle[:MAX_TOLD])
 
-    def _attempts(self, handle: str) -> Iterator[Sequence[Row]]:
+    def _attempts(self, handle: str) -> Iterator[Sequence[ViewRow]]:
         source, slash, rest = handle.partition("/")
         if slash:
             placed = self._at.get((source, rest))
@@ -399,11 +401,11 @@ class Seen:
         return Names.of((self._refs[row.id], name_key(row.name), row.folder) for row in rows)
 
     @cached_property
-    def _at(self) -> Mapping[tuple[str, str], Row]:
+    def _at(self) -> Mapping[tuple[str, str], ViewRow]:
         return {(row.source, row.folder): row for row in self._rows}
 
     @cached_property
-    def _by_id(self) -> Mapping[int, Row]:
+    def _by_id(self) -> Mapping[int, ViewRow]:
         return {row.id: row for row in self._rows}
 
     @cached_property
@@ -412,15 +414,15 @@ class Seen:
         return {row.everywhere: self._refs[row.id] for row in self._rows}
 
     @cached_property
-    def _named(self) -> Mapping[str, Sequence[Row]]:
-        found: dict[str, list[Row]] = {}
+    def _named(self) -> Mapping[str, Sequence[ViewRow]]:
+        found: dict[str, list[ViewRow]] = {}
         for row in self._rows:
             found.setdefault(row.name, []).append(row)
         return found
 
     @cached_property
-    def _same_files(self) -> Mapping[tuple[str, str, str | int], Sequence[Row]]:
-        found: dict[tuple[str, str, str | int], list[Row]] = {}
+    def _same_files(self) -> Mapping[tuple[str, str, str | int], Sequence[ViewRow]]:
+        found: dict[tuple[str, str, str | int], list[ViewRow]] = {}
         for row in self._rows:
             if row.usable:
                 found.setdefault(row.files, []).append(row)
@@ -442,10 +444,10 @@ class Seen:
 
 def _refs(
     name: str,
-    rows: Sequence[Row],
+    rows: Sequence[ViewRow],
     sources: Collection[str],
-    places: Mapping[tuple[str, str], Row],
-) -> Iterator[tuple[Row, str]]:
+    places: Mapping[tuple[str, str], ViewRow],
+) -> Iterator[tuple[ViewRow, str]]:
     """Yield skills with this name, and their refs."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
@@ -462,14 +464,16 @@ def _refs(
             yield row, f"{row.source}/{row.folder}"
 
 
-def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bool = False) -> Seen:
+def seen(
+    reader: Reader, limits: ViewLimits, environ: Mapping[str, str], *, anew: bool = False
+) -> ViewSkills:
     """Return a view that doesn't show all skills, cached until the database changes.
 
     Without a personality, the view has all skills of a source or scope, including invalid skills.
     If ``anew``, programs and environment variables that skills need are looked up again.
     """
 
-    def load(reader: Reader) -> list[tuple[Seen, Host]]:
+    def load(reader: Reader) -> list[tuple[ViewSkills, Host]]:
         host = Host(environ)
         return [(_load(reader, limits, host), host)]
 
@@ -479,7 +483,7 @@ def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bo
     return known[0][0]
 
 
-def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
+def _load(reader: Reader, limits: ViewLimits, host: Host) -> ViewSkills:
     source, scope = limits.source, limits.scope
     if limits.personality is None:
         some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
@@ -493,12 +497,12 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     if limits.personality is not None:  # of the shadowed skills, keep only copies of visible skills
         same = {row.files for row in rows if not row.shadowed}
         rows = [row for row in rows if not row.shadowed or row.files in same]
-    return Seen(rows, limits, as_stored=as_stored)
+    return ViewSkills(rows, limits, as_stored=as_stored)
 
 
-def _row(one: Candidate, *, shadowed: bool) -> Row:
+def _row(one: Candidate, *, shadowed: bool) -> ViewRow:
     skill = one.skill
-    return Row(
+    return ViewRow(
         one.id,
         skill.ref,
         skill.source,

@@ -79,7 +79,7 @@ def _names(value: JsonValue) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PolicyFacts:
     """The properties of a skill that the rules check; ``tags`` are casefolded, as stored."""
 
     name: str
@@ -138,7 +138,7 @@ class Host:
         return self._programs[name]
 
 
-def decide(facts: Facts, personality: Personality | None, host: Host) -> Decision:
+def decide(facts: PolicyFacts, personality: Personality | None, host: Host) -> Decision:
     """Decide whether a model with this personality sees a skill; if None, any model.
 
     The caller has already checked that no other skill shadows this skill.
@@ -151,7 +151,7 @@ def decide(facts: Facts, personality: Personality | None, host: Host) -> Decisio
     return (_unreachable(facts, personality, host) if admitted.visible else None) or admitted
 
 
-def _admit(facts: Facts, personality: Personality) -> Decision:
+def _admit(facts: PolicyFacts, personality: Personality) -> Decision:
     """Decide by the scope, the source, the name and the tags of a skill."""
     if facts.scope == "project":
         return _in("own", "it belongs to the project")
@@ -171,7 +171,7 @@ def _admit(facts: Facts, personality: Personality) -> Decision:
     return _by_tags(facts, ingest) if ingest.mode == "tags" else _by_capability(facts, ingest)
 
 
-def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision:
+def _by_tags(facts: PolicyFacts, ingest: GlobalIngest) -> Decision:
     rejected = [tag for tag in facts.tags if tag in ingest.reject_tags]
     if rejected:
         return _out("tag-rejected", f"reject_tags has {', '.join(rejected)}")
@@ -180,7 +180,7 @@ def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision:
     return _in("tags", "its tags are accepted")
 
 
-def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
+def _by_capability(facts: PolicyFacts, ingest: GlobalIngest) -> Decision:
     if facts.required_tools:
         return _in("capability", "all its required tools are in the toolset")
     declares = "it declares no required tools"
@@ -190,7 +190,7 @@ def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
     return _in("undeclared", declares, warning if ingest.fallback_unknown == "warn" else None)
 
 
-def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
+def _unreachable(facts: PolicyFacts, personality: Personality, host: Host) -> Decision | None:
     """Return the decision to hide a skill because its requirements aren't met, or else None."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
@@ -211,7 +211,7 @@ def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision
     return None
 
 
-def _named(facts: Facts, names: frozenset[str]) -> bool:
+def _named(facts: PolicyFacts, names: frozenset[str]) -> bool:
     return bool(names) and (facts.name in names or facts.qualified_name in names)
 
 

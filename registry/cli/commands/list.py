@@ -26,7 +26,7 @@ from registry.db.read.skills import SORTS, quarantined, yanked
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
-    from registry.install.inventory import Seen
+    from registry.install.inventory import AgentSkill
 
 
 def _columns(sort: str, held: Mapping[tuple[str, str], str]) -> Sequence[Column[Skill]]:
@@ -165,7 +165,7 @@ def _record(skill: Skill, held: Mapping[tuple[str, str], str]) -> dict[str, Any]
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}
 
-SEEN: Final[Sequence[Column["Seen"]]] = (
+SEEN: Final[Sequence[Column["AgentSkill"]]] = (
     Column(
         "STATE",
         lambda one: formatting.INSTALL_STATES.get(one.state, one.state),

@@ -371,12 +371,12 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-class Serving(Command, Listing):
+class ServerOptions(Command, Listing):
     """A command group that starts the server if it is called without a command."""
 
 
 @click.group(
-    cls=Serving,
+    cls=ServerOptions,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
     starts_new=True,
@@ -436,7 +436,7 @@ def mcp(
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
     try:
-        from registry.mcp.server import Serving, SkillServer
+        from registry.mcp.server import ServerOptions, SkillServer
         from registry.mcp.stdio import serve_stdio
 
         if address is not None:
@@ -449,7 +449,7 @@ def mcp(
             "skill-registry: pip install '.[mcp]'"
         )
         raise click.ClickException(message) from error
-    serving = Serving(
+    serving = ServerOptions(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),
         limits=limits,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from registry.db.read.findings import SecurityFinding
     from registry.install.imports import OfferedSkill
     from registry.install.lockfile import Mode
-    from registry.install.targets import InstallOptions, InstallResult, Target
+    from registry.install.targets import InstallOptions, InstallResult, InstallTarget
     from registry.model import Skill
     from registry.remotes.sources import Choose
 
@@ -76,7 +76,7 @@ def chosen_skills(
     personality: str | None,
     every: bool,
     skills: Sequence[str] = (),
-    target: "Target | None" = None,
+    target: "InstallTarget | None" = None,
     dry_run: bool = False,
     choose: "Choose | None" = None,
 ) -> "list[Skill] | None":
@@ -131,7 +131,7 @@ def _check_paths(names: Sequence[str]) -> None:
             raise AddressInvalid(address=name, reason="no such file or folder")
 
 
-def _owners(session: Session, target: "Target") -> dict[str, str]:
+def _owners(session: Session, target: "InstallTarget") -> dict[str, str]:
     """Return the refs of installed skills, by the names with which users call them."""
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner
@@ -384,7 +384,7 @@ def _check_usage(
 
 def _act(
     session: Session,
-    target: "Target",
+    target: "InstallTarget",
     how: "InstallOptions",
     doing: Sequence[str],
     given: Mapping[str, Any],
@@ -473,7 +473,7 @@ def _status(one: "OfferedSkill") -> str:
 
 
 def _checked(
-    session: Session, target: "Target", given: Mapping[str, Any]
+    session: Session, target: "InstallTarget", given: Mapping[str, Any]
 ) -> "Sequence[InstallResult]":
     from registry.install import pull as pulling
 

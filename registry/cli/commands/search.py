@@ -32,7 +32,7 @@ from registry.model import SearchHit, record
 from registry.text import Fact, quoted
 
 if TYPE_CHECKING:
-    from registry.catalog.evals import Answer, Evaluation, Score, SkillScore
+    from registry.catalog.evals import EvalResult, Evaluation, Score, SkillScore
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
     from registry.catalog.why import Explanation
 
@@ -379,7 +379,7 @@ class _Failed(NamedTuple):
     """A failed prompt, and its skill."""
 
     ref: str
-    answer: "Answer"
+    answer: "EvalResult"
 
 
 @session_command(
@@ -498,7 +498,7 @@ def _rivals(score: "Score") -> str:
     )
 
 
-def _place(answer: "Answer") -> str:
+def _place(answer: "EvalResult") -> str:
     return f"{answer.place or 'none'}" + ("" if answer.wanted else ", not intended")
 
 

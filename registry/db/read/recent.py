@@ -19,7 +19,7 @@ HAPPENED: Final[tuple[Happened, ...]] = get_args(Happened)
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Value):
+class RecentChange(Value):
     """A skill that was added, changed or removed; ``revision`` is the revision's number, from 1.
 
     ``ref`` finds the skill, or the history of a removed skill. ``at`` is the time at which the
@@ -100,13 +100,13 @@ def recent(
     limit: int,
     offset: int = 0,
     gone: bool = True,
-) -> list[Change]:
+) -> list[RecentChange]:
     """Return the last changes of the skills that meet a condition, the latest first.
 
     If ``gone``, the result includes removed skills of all sources.
     """
     most = limit + offset
-    came: list[Change] = []
+    came: list[RecentChange] = []
     if filters.kind != "removed":
         where, values = _revisions(condition, filters)
         rows = reader.rows(
@@ -119,7 +119,9 @@ def recent(
             [*values, most],
         )
         came = [
-            Change("added" if number == 1 else "changed", ref, name, source, about, number, *rest)
+            RecentChange(
+                "added" if number == 1 else "changed", ref, name, source, about, number, *rest
+            )
             for number, ref, name, source, about, *rest in rows
         ]
     went = _removals(reader, filters, most) if gone and filters.kind in {None, "removed"} else []
@@ -203,7 +205,7 @@ def _tombstones(filters: ChangeFilters) -> tuple[str, list[Any]]:
     return where, values
 
 
-def _removals(reader: Reader, filters: ChangeFilters, limit: int) -> list[Change]:
+def _removals(reader: Reader, filters: ChangeFilters, limit: int) -> list[RecentChange]:
     where, values = _tombstones(filters)
     rows: Sequence[tuple[Any, ...]] = reader.rows(
         "SELECT g.uid, g.name, g.source, g.folder, g.since FROM gone g "
@@ -211,7 +213,9 @@ def _removals(reader: Reader, filters: ChangeFilters, limit: int) -> list[Change
         [*values, limit],
     )
     return [
-        Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
+        RecentChange(
+            "removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid
+        )
         for uid, name, source, folder, at in rows
         if is_utc_text(at)  # the row may be forged, so skip invalid times
     ]

@@ -10,7 +10,7 @@ from registry.db.read.skills import FROM, columns, skill_of
 from registry.model import Scope, Skill, SkillFile
 
 
-class Published(NamedTuple):
+class RepositorySkill(NamedTuple):
     """A skill of a repository; ``document`` is the path of its skill file.
 
     ``seen_at`` is the time at which the skill first had its current files. ``turn`` counts how
@@ -43,7 +43,7 @@ class Claim(NamedTuple):
     live: bool
 
 
-def published(reader: Reader, condition: Condition) -> list[Published]:
+def published(reader: Reader, condition: Condition) -> list[RepositorySkill]:
     """Return the skills that meet a condition."""
     rows = reader.rows(
         f"SELECT s.id, s.uid, s.document, coalesce(r.seen_at, ''), "
@@ -52,7 +52,7 @@ def published(reader: Reader, condition: Condition) -> list[Published]:
         f"WHERE {condition[0]}",
         condition[1],
     )
-    return [Published(a, b, c, d, e, skill_of(facts)) for a, b, c, d, e, *facts in rows]
+    return [RepositorySkill(a, b, c, d, e, skill_of(facts)) for a, b, c, d, e, *facts in rows]
 
 
 class Release(NamedTuple):

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from registry.catalog.browse import Browse
-from registry.catalog.visibility.rules import Facts, Host, decide, needs_of
+from registry.catalog.visibility.rules import Host, PolicyFacts, decide, needs_of
 from registry.core import Core
 from registry.db.read import repository as stored
 from registry.db.read.history import content, revisions
@@ -88,7 +88,7 @@ def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -
         if data is None:
             continue
         document = parse_document(data, folder_name=claim.name)
-        facts = Facts(
+        facts = PolicyFacts(
             name=claim.name,
             source=claim.source,
             scope=claim.scope or "personal",

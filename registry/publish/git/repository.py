@@ -21,7 +21,7 @@ from registry.core import Core
 from registry.db.interface import Condition
 from registry.db.read import repository as stored
 from registry.db.read.listing import Filters
-from registry.db.read.repository import Published, Release
+from registry.db.read.repository import Release, RepositorySkill
 from registry.disk.files import digest, tree_digest
 from registry.disk.paths import check_paths
 from registry.errors import ExportRefused, RegistryError, SourceNotFound
@@ -178,13 +178,13 @@ class _Builder:
     def build(
         self,
         view: Browse,
-        skills: Sequence[Published],
+        skills: Sequence[RepositorySkill],
         names: Mapping[tuple[str, str], Named],
         name: str,
         releases: Sequence[Release],
     ) -> Repository:
         left_out: list[tuple[str, str]] = []
-        done: list[tuple[Named, Published, bytes]] = []
+        done: list[tuple[Named, RepositorySkill, bytes]] = []
         taken: set[str] = set()
         reasons = self._add_all(skills)
         for one in sorted(skills, key=lambda one: one.uid):
@@ -269,7 +269,7 @@ class _Builder:
         made = add(COMMIT, commit(add(TREE, tree(top)), AUTHOR, seconds, text))
         return made, b"".join(oids)
 
-    def _add_all(self, skills: Sequence[Published]) -> dict[int, str]:
+    def _add_all(self, skills: Sequence[RepositorySkill]) -> dict[int, str]:
         """Add the files of all skills; return why a skill is left out, by the id of its version."""
         reasons: dict[int, str] = {}
         fresh = []
@@ -296,7 +296,7 @@ class _Builder:
         return reasons
 
     def _add(
-        self, one: Published, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
+        self, one: RepositorySkill, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
     ) -> str | None:
         """Add the trees of a skill; return a reason if it has to be left out."""
         tree_hash = one.skill.tree_hash or ""
@@ -360,7 +360,7 @@ class _Builder:
         return self.pack.add(TREE, tree(entries))
 
     def _blobs(
-        self, some: Sequence[Published], files: Mapping[int, Sequence[SkillFile]]
+        self, some: Sequence[RepositorySkill], files: Mapping[int, Sequence[SkillFile]]
     ) -> Iterator[tuple[str, bytes]]:
         """Add the stored files of some skills; yield the hash of each file and the blob's id."""
         reader, limit = self._core.reader, self._core.settings.limits.skill_bytes
