@@ -25,7 +25,7 @@ VIEWS = {
     "usage_by_day": "day skill listed found read uid",
     "source": "name scope priority enabled skills held path host project owner team precedence "
     "added_at last_sync_at last_result remote_kind remote_url remote_ref remote_part "
-    "remote_version fetched_at",
+    "remote_version fetched_at review",
     "finding": "skill source folder severity code path line message fix",
 }
 
@@ -318,11 +318,11 @@ def test_a_copy_and_a_backup_have_the_views_and_the_days(ask, library, tmp_path)
 
 
 def test_pruning_leaves_the_views_in_line(ask, library):
-    library.update("pdf", description="Two.")
-    library.update("pdf", description="Three.")
+    library.update("local", description="Two.")
+    library.update("local", description="Three.")
     forgotten, _ = library.prune(keep=1)
     assert forgotten
-    rows = ask("SELECT number, what, current FROM revision WHERE skill = 'pdf'")
+    rows = ask("SELECT number, what, current FROM revision WHERE skill = 'local'")
     assert [(row["what"], row["current"]) for row in rows] == [("updated", True)]
 
 

@@ -109,6 +109,32 @@ END$body$;
 """  # noqa: S105
 RIGHTS = "'publish', one.publish, 'approve', one.approve,"
 
+# As in migration 0022, with the column `review`.
+SOURCE_VIEW = """
+SELECT src.name, src.scope, src.priority, src.enabled > 0 AS enabled,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1
+        AND s.status <> 'no_document') AS skills,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1)
+        AS held,
+    src.path, src.host, src.project, src.owner, src.team, src.precedence, src.added_at,
+    src.last_sync_at, src.last_result, src.kind AS remote_kind, src.url AS remote_url,
+    src.pin AS remote_ref, src.part AS remote_part, src.version AS remote_version,
+    src.fetched_at:review
+FROM sources src
+"""
+REVIEW = ", src.review > 0 AS review"
+
+# The view belongs to the owner of the tables, and shows only what its reader may see.
+OWNED = """
+DO $$ BEGIN
+    EXECUTE (SELECT format('ALTER VIEW source OWNER TO %I', rolname) FROM pg_roles
+        JOIN pg_class ON relowner = pg_roles.oid WHERE pg_class.oid = CAST('skills' AS regclass));
+    IF CAST(current_setting('server_version_num') AS integer) >= 150000 THEN
+        ALTER VIEW source SET (security_invoker = true);
+    END IF;
+END $$
+"""
+
 POLICIES = {
     "seen FOR SELECT": f"USING ({SOURCE_OWN} OR role = {ME} "
     f"OR ((SELECT registry_may_approve()) AND {SOURCE_SEEN}))",
@@ -147,10 +173,19 @@ def upgrade() -> None:
         for name, condition in POLICIES.items()
     )
     run_on_server(FUNCTIONS + "\n".join(policies) + TELL_TOKEN.replace(":more", RIGHTS))
+    if op.get_bind().dialect.name == "postgresql":  # keeps the rights, but not the options
+        op.execute("CREATE OR REPLACE VIEW source AS " + SOURCE_VIEW.replace(":review", REVIEW))
+        run_on_server(OWNED)
+    else:
+        op.execute("DROP VIEW source")
+        op.execute("CREATE VIEW source AS " + SOURCE_VIEW.replace(":review", REVIEW))
 
 
 def downgrade() -> None:
     run_on_server("DROP TRIGGER tell_review ON sources;" + TELL_TOKEN.replace(":more", ""))
+    op.execute("DROP VIEW source")
+    op.execute("CREATE VIEW source AS " + SOURCE_VIEW.replace(":review", ""))
+    run_on_server(OWNED)
     op.drop_table("proposals")
     for table, column in (("tokens", "publish"), ("tokens", "approve"), ("sources", "review")):
         op.drop_column(table, column)

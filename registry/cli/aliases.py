@@ -42,7 +42,6 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "add": "'source add' FOLDER for a folder of skills, 'pull' ADDRESS to install skills, or "
         "'create' NAME for a new skill",
         "help": "'--help'? Put it after a command for help on that command",
-        "version": "'--version'",
         **dict.fromkeys(("settings", "options", "env"), "'config'"),
         "backup": "'db backup'",
         "upgrade": "'pull' for installed skills, 'sync' for the registry, or 'db upgrade' for the "

@@ -171,6 +171,10 @@ class _Reader:
         try:
             return self._build(make(self.text).get_event, pure)
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+            # Since version 0.2.6, libyaml itself refuses brackets that are nested 1,000 deep.
+            if "maximum nesting depth" in str(getattr(error, "problem", "")):
+                mark = getattr(error, "problem_mark", None)
+                raise YamlRefused(self._too_deep(self.first + (mark.line if mark else 0))) from None
             # The pure parser raises ValueError for \UFFFFFFFF.
             raise Broken(str(error)) from None
 
@@ -203,7 +207,7 @@ class _Reader:
                 if event.anchor or event.tag:
                     self._check(event)
                 if len(stack) >= MAX_NESTING:
-                    raise YamlRefused(self._refusal("yaml-depth", event))
+                    raise YamlRefused(self._too_deep(self._line(event)))
                 if type(container) is dict and key is None:
                     key = self._key(
                         container, self._skip(event, get, len(stack)), event, len(stack)
@@ -256,7 +260,7 @@ class _Reader:
             if name.endswith(("MappingStartEvent", "SequenceStartEvent")):
                 inside += 1
                 if depth + inside > MAX_NESTING:
-                    raise YamlRefused(self._refusal("yaml-depth", first))
+                    raise YamlRefused(self._too_deep(self._line(first)))
             elif name.endswith(("MappingEndEvent", "SequenceEndEvent")):
                 inside -= 1
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
@@ -286,12 +290,13 @@ class _Reader:
         if code == "yaml-alias":
             message = f"the alias `*{printable(event.anchor, 40)}` repeats the value of an anchor"
             return finding(code, message, line, "write the value out in both places")
-        if code == "yaml-tag":
-            shown = event.tag.replace(_CORE, "!!", 1)
-            message = f"the custom tag `{printable(shown, 40)}` is not allowed"
-            return finding(code, message, line, "remove the tag, or put the value in quotes")
+        shown = event.tag.replace(_CORE, "!!", 1)
+        message = f"the custom tag `{printable(shown, 40)}` is not allowed"
+        return finding(code, message, line, "remove the tag, or put the value in quotes")
+
+    def _too_deep(self, line: int) -> Diagnostic:
         message = f"lists and mappings are nested more than {MAX_NESTING} deep"
-        return finding(code, message, line, "flatten the front matter, or quote the value")
+        return finding("yaml-depth", message, line, "flatten the front matter, or quote the value")
 
 
 @cache

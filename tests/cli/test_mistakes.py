@@ -129,7 +129,6 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
         ("undelete", "'restore'"),
         ("backup", "'db backup'"),
         ("discover", "'source discover'"),
-        ("version", "'--version'"),
         ("server", "'serve' or 'mcp'"),
     ],
     ids=lambda text: text.strip("'"),

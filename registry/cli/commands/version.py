@@ -35,7 +35,8 @@ def command() -> None:
 
     A version is a label for the files that a skill has now. It never changes. A sync creates the
     version that the front matter names, if the skill has no version of this label. NAME@LABEL means
-    a version in show, diff, pull and export, and in the tools.
+    a version in show, diff, pull and export, and in the tools. To see the version of the program,
+    run: skill-registry --version
 
     A label has up to 64 letters, digits, ".", "_", "+" and "-", and begins with a letter or digit.
     """

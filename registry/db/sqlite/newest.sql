@@ -253,14 +253,6 @@ CREATE VIRTUAL TABLE search_heads USING fts5(name, tags, description, content=''
 CREATE VIRTUAL TABLE search_bodies USING fts5(body, content='', tokenize='porter unicode61 remove_diacritics 2');
 CREATE VIRTUAL TABLE search_words USING fts5vocab(search_heads, 'row');
 CREATE INDEX ix_skills_installed ON skills (source_id) WHERE installed IS NOT NULL;
-CREATE VIEW source AS 
-SELECT src.name, src.scope, src.priority, src.enabled > 0 AS enabled,
-    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') AS skills,
-    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) AS held,
-    src.path, src.host, src.project, src.owner, src.team, src.precedence, src.added_at,
-    src.last_sync_at, src.last_result, src.kind AS remote_kind, src.url AS remote_url,
-    src.pin AS remote_ref, src.part AS remote_part, src.version AS remote_version, src.fetched_at
-FROM sources src;
 CREATE VIEW finding AS 
 SELECT CASE WHEN s.status <> 'no_document' THEN s.ref END AS skill, src.name AS source, d.folder,
     d.severity, d.code, d.path, d.line, d.message, d.fix
@@ -305,6 +297,17 @@ CREATE TABLE proposals (
 	CONSTRAINT fk_proposals_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_proposals_source_id ON proposals (source_id);
+CREATE VIEW source AS 
+SELECT src.name, src.scope, src.priority, src.enabled > 0 AS enabled,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1
+        AND s.status <> 'no_document') AS skills,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1)
+        AS held,
+    src.path, src.host, src.project, src.owner, src.team, src.precedence, src.added_at,
+    src.last_sync_at, src.last_result, src.kind AS remote_kind, src.url AS remote_url,
+    src.pin AS remote_ref, src.part AS remote_part, src.version AS remote_version,
+    src.fetched_at, src.review > 0 AS review
+FROM sources src;
 CREATE TABLE labels (
 	id INTEGER NOT NULL, 
 	uid TEXT NOT NULL, 
