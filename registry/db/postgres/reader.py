@@ -55,7 +55,7 @@ class PostgresReader(Reader):
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
-    own = own_yanked = "CASE WHEN src.owner = session_user THEN 1 ELSE 0 END"
+    own = own_yanked = "CASE WHEN src.owner = (SELECT CAST(session_user AS text)) THEN 1 ELSE 0 END"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address.shown)
