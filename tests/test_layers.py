@@ -1,4 +1,4 @@
-"""The house of DESIGN.md: rooms in their order, imports downwards only, no circle of files."""
+"""The packages of docs/contributing/architecture.md: imports downwards only, no circle of files."""
 
 import ast
 import functools

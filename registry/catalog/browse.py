@@ -1,14 +1,14 @@
 """The catalogue that one visitor sees: all skills, those of a source, or those of a personality."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import Decided, ViewLimits, ViewSkills, decisions, seen
+from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
@@ -24,18 +24,15 @@ from registry.db.read.usage import UsageCount
 from registry.db.visibility import USABLE
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
-from registry.settings import Personality
 
 FEW: Final = 2000
 """If at most this many skills match, `Browse` selects them by version id, not by filters."""
-
-S = TypeVar("S", bound=Skill)
 
 NOBODY: Final[Sequence[int]] = (-1,)
 """Version ids that select no skill."""
 
 
-class Browse:
+class Browse(CatalogView):
     """The part of a registry that a visitor sees.
 
     If ``personality`` is given, the view has only the skills that its policy allows. If ``source``
@@ -47,12 +44,9 @@ class Browse:
     def __init__(
         self, core: Core, personality: str | None = None, source: str | None = None
     ) -> None:
-        self.core = core
-        self._personality: Personality | None = None
-        if personality is not None:
-            self._personality = personality_of(core.settings, personality)
-        self._source = source
-        self.limits = ViewLimits(source=source, personality=self._personality)
+        chosen = None if personality is None else personality_of(core.settings, personality)
+        super().__init__(core, ViewLimits(source=source, personality=chosen), os.environ)
+        self._personality, self._source = chosen, source
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
             if source not in known:  # don't accept a path: it would be a file on the server
@@ -61,7 +55,7 @@ class Browse:
     @property
     def is_whole(self) -> bool:
         """Whether the visitor sees all skills."""
-        return self.limits.is_whole
+        return self.is_unlimited
 
     @property
     def version(self) -> int | None:
@@ -123,7 +117,7 @@ class Browse:
 
         chosen, reader = self._among(wanted), self.core.reader
         found = search(reader, queries, chosen, limit=limit, offset=offset)
-        return found if self.is_whole else self._seen.localized_hits(found)
+        return self.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count each value of each facet among the listed skills.
@@ -170,10 +164,8 @@ class Browse:
 
         Ids that no longer exist are skipped.
         """
-        found = list(by_ids(self.core.reader, ids).values())
-        if self.is_whole:
-            return found
-        return [one._replace(skill=self._seen.localized(one.skill)) for one in found]
+        found = by_ids(self.core.reader, ids).values()
+        return [one._replace(skill=self.localized(one.skill)) for one in found]
 
     def current(self, stored: StoredSkill) -> CurrentSkill:
         """Compare a skill from `locate` with its folder, and return its current version.
@@ -232,14 +224,6 @@ class Browse:
         chosen = personality_of(self.core.settings, personality)
         return Decided.of(decisions(self.core.reader, chosen))
 
-    def localized(self, skill: S) -> S:
-        """Return a skill with its ref and copies in this view."""
-        return skill if self.is_whole else self._seen.localized(skill)
-
-    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill with its ref and copies in this view."""
-        return tuple(some) if self.is_whole else self._seen.localized_all(some)
-
     def sources(self) -> Sequence[Source]:
         """Return the visible sources, in order of precedence."""
         found = list_sources(self.core.reader, counted=True)
@@ -280,7 +264,7 @@ class Browse:
         found = findings.findings_of(
             reader, self._all(), code, severity, limit=limit, offset=offset
         )
-        return found if self.is_whole else self._seen.renamed(found)
+        return self.renamed(found)
 
     def security(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], SecurityCount]:
         """Count the security findings in these skills, by source and folder."""
@@ -293,11 +277,11 @@ class Browse:
 
         Changes that removed a skill are included only if the visitor sees all skills.
         """
-        reader, is_whole = self.core.reader, self.is_whole
+        gone, chosen = self.is_whole, self._all()
         found = recent.recent(
-            reader, self._all(), wanted, limit=limit, offset=offset, gone=is_whole
+            self.core.reader, chosen, wanted, limit=limit, offset=offset, gone=gone
         )
-        return found if is_whole else self._seen.renamed(found)
+        return self.renamed(found)
 
     def change_groups(self, wanted: ChangeFilters = EVERY) -> Sequence[ChangeGroup]:
         """Group the changes by day, kind and source, the latest day first; see `recent`."""
@@ -311,7 +295,7 @@ class Browse:
         """Return the counts of the skills that tools read most often."""
         condition = self.condition(self.filters(Filters()))
         found = usage.most_read(self.core.reader, condition, limit)
-        return found if self.is_whole else self._seen.renamed(found)
+        return self.renamed(found)
 
     def count_unread(self) -> int:
         """Return the number of skills that no tool has read."""
@@ -329,11 +313,6 @@ class Browse:
     def condition(self, chosen: Filters) -> Condition:
         """Return the SQL condition for filters that `filters` returned."""
         return where(self.core.reader, chosen, self.core.reader.visibility)
-
-    @property
-    def _seen(self) -> ViewSkills:
-        """The skills of the view, cached until the database changes."""
-        return seen(self.core.reader, self.limits, os.environ)
 
 
 def _as_seen(source: Source, skills: int) -> Source:

@@ -12,11 +12,12 @@ from registry.core import Core
 from registry.db.read.history import (
     Revision,
     Tombstone,
+    content,
     content_before,
     latest_tombstone,
     revisions,
+    stored_files,
 )
-from registry.db.read.history import content as stored_content
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import is_admin
 from registry.disk.paths import ROOT, check_paths, join
@@ -245,13 +246,7 @@ class History:
         if refused is not None or folder == ROOT:
             reason = f"of {refused[0]!r}, {refused[1]}" if refused else "it was the whole source"
             raise ChangeRefused(path=join(home.path, folder), reason=reason)
-        left = self.core.settings.limits.skill_bytes
-        whole: dict[str, bytes] = {}
-        for file in wanted.files:
-            data = self._kept(wanted, file, left)
-            if data is not None:
-                whole[file.path] = data
-                left -= len(data)
+        whole = stored_files(self.core.reader, wanted, self.core.settings.limits.skill_bytes)
         if lost := sorted({file.path for file in wanted.files} - whole.keys()):
             raise NotAllKept(name=self.name, number=wanted.number, paths=lost)
         if wanted.origin is not None:
@@ -264,21 +259,13 @@ class History:
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
         check_untrusted(self.core, wanted.name, files, runs, url=url)
 
-    def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
-        """Return the bytes of a revision's file, or None if they aren't stored.
-
-        Raises `ContentDamaged`, `FileTooLarge`.
-        """
-        if file.hash is None:
-            return None
-        return stored_content(self.core.reader, of.uid, file, limit)
-
     def _content(self, of: Revision, file: SkillFile) -> bytes:
         """Return the bytes of a revision's file.
 
         Raises `ContentMissing` if they aren't stored, `ContentDamaged`, and `FileTooLarge`.
         """
-        data = self._kept(of, file, self.core.settings.limits.skill_bytes)
+        limit = self.core.settings.limits.skill_bytes
+        data = None if file.hash is None else content(self.core.reader, of.uid, file, limit)
         if data is None:
             raise ContentMissing(name=self.name, number=of.number, path=file.path)
         return data

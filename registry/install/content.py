@@ -14,7 +14,7 @@ from registry.catalog.resolve import resolve
 from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read import skills
-from registry.db.read.history import Revision, content, revisions_with_files
+from registry.db.read.history import Revision, content, revisions_with_files, stored_files
 from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
@@ -187,14 +187,10 @@ def is_known(core: Core, name: str, tree: str) -> bool:
 def _kept(core: Core, revision: Revision) -> list[FileContent] | None:
     """Return the files of a revision, or None if the database doesn't have all of them."""
     _check_files(core, revision.files, revision.name)
-    room, entries = core.settings.limits.skill_bytes, []
-    for file in revision.files:
-        data = content(core.reader, revision.uid, file, room)
-        if data is None:
-            return None
-        room -= len(data)
-        entries.append(FileContent(file.path, data, file.executable))
-    return entries
+    stored = stored_files(core.reader, revision, core.settings.limits.skill_bytes)
+    if len(stored) < len(revision.files):
+        return None
+    return [FileContent(one.path, stored[one.path], one.executable) for one in revision.files]
 
 
 def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:

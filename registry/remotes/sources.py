@@ -27,7 +27,14 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Remote, Scope, Skill, Source
-from registry.remotes.address import Address, file_path_of, is_archive, normalize_url, read_address
+from registry.remotes.address import (
+    Address,
+    check_ref,
+    file_path_of,
+    is_archive,
+    normalize_url,
+    read_address,
+)
 from registry.remotes.snapshot import FetchLimits
 from registry.sync import sources as folders
 from registry.sync.plan import SyncOptions
@@ -184,7 +191,6 @@ def update(
     if ref is not None:
         from registry.db.write.access import record_audit
         from registry.db.write.sources import record_remote
-        from registry.remotes.address import check_ref
         from registry.remotes.fetch import Checkout, home_of
         from registry.remotes.git import Git
 

@@ -201,7 +201,7 @@ def clear(core: Core, lock: SyncLock) -> None:
     while is_left:
         with core.writer.transaction(quiet=True) as connection:
             lock.assert_held(connection)
-            is_left = delete_retired(connection, host=core.host) > 0
+            is_left = delete_retired(connection, host=core.host)
 
 
 BATCH, BATCH_CHARACTERS = 400, 8_000_000

@@ -3,21 +3,20 @@
 They are limited to a personality, a source, a scope and the user's projects.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from registry.catalog.reading import CurrentSkill, at_version, current_detail, unusable
 from registry.catalog.resolve import is_storable, lost, resolve, split_label
 from registry.catalog.resolve import near as similar
 from registry.catalog.visibility.decisions import (
+    CatalogView,
     ViewLimits,
-    ViewSkills,
     decide_document,
     decisions,
-    seen,
     shown_now,
 )
 from registry.catalog.visibility.decisions import personality as personality_of
@@ -39,7 +38,7 @@ from registry.errors import (
     SkillNotFound,
     SkillNotVisible,
 )
-from registry.model import Document, Found, Scope, Skill, SkillDetail, Source
+from registry.model import Document, Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
 from registry.sync.sources import is_here
@@ -48,11 +47,8 @@ from registry.toolsets.base import Context
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
 """Modes of a personality in which it sees only skills that the settings name."""
 
-S = TypeVar("S", bound=Skill)
-T = TypeVar("T", bound=Any)
 
-
-class View:
+class View(CatalogView):
     """The skills of a registry that one toolset shows.
 
     If ``explains``, errors name the rule that hides a skill. Only the local user gets such errors,
@@ -62,28 +58,23 @@ class View:
     """
 
     def __init__(self, context: Context, *, explains: bool = False) -> None:
-        self.core = context.core
-        self._explains = explains
-        self._environ = context.environ
-        self._scope = context.scope
-        self._personality: Personality | None = None
+        chosen: Personality | None = None
         if context.personality is not None:
-            self._personality = personality_of(context.core.settings, context.personality)
-        self._source = context.source and find_source(context.core, context.source).name
-        self._limits = ViewLimits(self._source, self._scope, self._personality, offered=True)
+            chosen = personality_of(context.core.settings, context.personality)
+        source = context.source and find_source(context.core, context.source).name
+        limits = ViewLimits(source, context.scope, chosen, offered=True)
+        super().__init__(context.core, limits, context.environ, anew=True)
+        self._explains = explains
+        self._personality, self._source, self._scope = chosen, source, context.scope
 
     @property
     def is_whole(self) -> bool:
         """Whether the view has no limits and no projects, so that errors may name any skill."""
-        return self._is_unlimited and not self.core.reader.visibility.knows_projects
-
-    @property
-    def _is_unlimited(self) -> bool:
-        return self._limits.is_whole
+        return self.is_unlimited and not self.core.reader.visibility.knows_projects
 
     def offers(self) -> list[Offer]:
         """Return the visible skills by name, with the fields that a list for models needs."""
-        if self._is_unlimited:
+        if self.is_unlimited:
             return listing.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
@@ -95,7 +86,7 @@ class View:
 
         The skills in ``first`` come first.
         """
-        if self._is_unlimited:
+        if self.is_unlimited:
             return listing.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
@@ -107,9 +98,9 @@ class View:
 
         If ``name`` is given, return only the skills of this name.
         """
-        if self._is_unlimited and name is None:
+        if self.is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
-        if self._is_unlimited:
+        if self.is_unlimited:
             decided = decisions(self.core.reader, None, self._environ, name=name)
             return [skill for _, skill, choice in decided if choice.visible]
         seen = self._seen
@@ -121,31 +112,11 @@ class View:
 
         Return None if the view has no limits.
         """
-        return None if self._is_unlimited else self._seen.by_ref
+        return None if self.is_unlimited else self._seen.by_ref
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
         """Return (source, folder) of the listed skills; None if the view has no limits."""
-        return None if self._is_unlimited else self._seen.listed_places
-
-    def localized(self, skill: S) -> S:
-        """Return a skill with the ref and the copies that it has in this view."""
-        return skill if self._is_unlimited else self._seen.localized(skill)
-
-    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill with the ref and the copies that it has in this view."""
-        return tuple(some) if self._is_unlimited else self._seen.localized_all(some)
-
-    def localized_hits(self, found: Found) -> Found:
-        """Return search hits whose skills have the refs and copies of this view."""
-        return found if self._is_unlimited else self._seen.localized_hits(found)
-
-    def renamed(self, some: Iterable[T]) -> Sequence[T]:
-        """Return values with the refs that their skills have in this view."""
-        return tuple(some) if self._is_unlimited else self._seen.renamed(some)
-
-    @property
-    def _seen(self) -> ViewSkills:
-        return seen(self.core.reader, self._limits, self._environ, anew=True)
+        return None if self.is_unlimited else self._seen.listed_places
 
     def sources(self) -> list[Source]:
         """Return the visible sources, the strongest first, without counts of their skills."""
@@ -154,7 +125,7 @@ class View:
             list_sources(self.core.reader, counted=False),
         )
         sources = [one for one in found if visibility.shows(one.id, one.scope)]
-        if self._is_unlimited:
+        if self.is_unlimited:
             return sources
         seen: set[str] | None = None
         if self._personality is not None and self._personality.global_ingest.mode in _NAMED_ONLY:
@@ -170,7 +141,7 @@ class View:
 
     def filters(self, wanted: Filters) -> Filters:
         """Return the filters ``wanted``, further limited to this view."""
-        if self._is_unlimited:
+        if self.is_unlimited:
             return replace(wanted, offered=True)
         seen = self._seen
         ids = seen.listed if wanted.status is None else seen.unhidden
@@ -193,7 +164,7 @@ class View:
         parts = split_label(self.core.reader, handle)
         if parts is not None:
             return at_version(self.core, self.locate(parts[0]), parts[1], yanked=False)
-        if not self._is_unlimited:
+        if not self.is_unlimited:
             found = self._located(handle, partial(CurrentSkill.of_stored, self.core))
         else:
             found = self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
@@ -206,7 +177,7 @@ class View:
         limits the view. Raises the errors of `find`.
         """
         try:
-            if not self._is_unlimited:
+            if not self.is_unlimited:
                 return self._located(handle, lambda one: CurrentSkill(one, None)).stored
             return self._choose(
                 handle, lambda one: CurrentSkill(resolve(self.core.reader, one), None)
@@ -286,7 +257,7 @@ class View:
 
     def _stored(self, handle: str) -> StoredSkill:
         """Return the stored skill that a name or ref means in this view, listed or not."""
-        if self._is_unlimited:
+        if self.is_unlimited:
             return resolve(self.core.reader, handle)
         seen = self._seen
         found = seen.stored(self.core.reader, seen.resolve(handle))
@@ -390,14 +361,14 @@ class View:
 
     def near(self, handle: str) -> list[str]:
         """Return refs of visible skills with names similar to ``handle``, the nearest first."""
-        if not self._is_unlimited:
+        if not self.is_unlimited:
             return self._seen.near(handle)
         near = similar(self.core.reader, handle)
         seen = {offer.ref for offer in self.some_offers(near, len(near))[0]}
         return [ref for ref in near if ref in seen]
 
     def _sees(self, stored: StoredSkill) -> bool:
-        if self._is_unlimited:
+        if self.is_unlimited:
             return stored.is_visible and not stored.hidden
         return self._seen.lists(stored)
 

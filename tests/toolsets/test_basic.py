@@ -1,4 +1,4 @@
-"""contracts/basic-list_skills.md and basic-get_skill.md, sentence by sentence."""
+"""The contract of the toolset basic, sentence by sentence."""
 
 import json
 import os

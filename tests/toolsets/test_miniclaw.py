@@ -1,4 +1,4 @@
-"""contracts/miniclaw-skill-management.md: criteria, formats, errors, and what its review found."""
+"""The contract of the toolset miniclaw: criteria, formats, errors, and what its review found."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""contracts/wave-Skill.md, section by section; NOTES.md for what it leaves open."""
+"""The contract of the toolset wave, section by section (docs/contributing/contracts.md)."""
 
 import json
 import os

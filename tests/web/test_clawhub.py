@@ -1,4 +1,4 @@
-"""What ClawHub's client asks (contracts/clawhub-api.md), and what the skills CLI does."""
+"""What the clients of ClawHub and the `skills` CLI ask of the web catalogue."""
 
 import hashlib
 import io

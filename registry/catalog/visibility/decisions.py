@@ -538,3 +538,45 @@ def shown_now(
     if not choice.visible:
         raise SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
     return current
+
+
+class CatalogView:
+    """A view of the registry: all skills, or only those within its limits.
+
+    A skill's ref and copies depend on the view. If ``anew``, programs and environment variables
+    that skills need are looked up again for each use of the view.
+    """
+
+    def __init__(
+        self, core: Core, limits: ViewLimits, environ: Mapping[str, str], *, anew: bool = False
+    ) -> None:
+        self.core = core
+        self.limits = limits
+        self._environ = environ
+        self._anew = anew
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the view has no limits. It may still leave out the skills of some projects."""
+        return self.limits.is_whole
+
+    @property
+    def _seen(self) -> ViewSkills:
+        """The skills of a view that has limits, cached until the database changes."""
+        return seen(self.core.reader, self.limits, self._environ, anew=self._anew)
+
+    def localized(self, skill: S) -> S:
+        """Return a skill with the ref and the copies that it has in this view."""
+        return skill if self.is_unlimited else self._seen.localized(skill)
+
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill with the ref and the copies that it has in this view."""
+        return tuple(some) if self.is_unlimited else self._seen.localized_all(some)
+
+    def localized_hits(self, found: Found) -> Found:
+        """Return search hits whose skills have the refs and copies of this view."""
+        return found if self.is_unlimited else self._seen.localized_hits(found)
+
+    def renamed(self, some: Iterable[T]) -> Sequence[T]:
+        """Return values with the refs that their skills have in this view."""
+        return tuple(some) if self.is_unlimited else self._seen.renamed(some)

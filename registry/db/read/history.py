@@ -143,6 +143,20 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
     return None
 
 
+def stored_files(reader: Reader, revision: Revision, limit: int) -> dict[str, bytes]:
+    """Return the stored bytes of a revision's files by path; at most ``limit`` bytes in total.
+
+    Files whose bytes aren't stored are left out. Raises the errors of `content`.
+    """
+    found: dict[str, bytes] = {}
+    for file in revision.files:
+        data = None if file.hash is None else content(reader, revision.uid, file, limit)
+        if data is not None:
+            found[file.path] = data
+            limit -= len(data)
+    return found
+
+
 def unpacked(packed: object, most: int) -> bytes | None:
     """Return the unpacked bytes; None if the data is invalid or has more than ``most`` bytes."""
     if not isinstance(packed, bytes):

@@ -4,10 +4,17 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from registry.db.forks import activity
-from registry.db.interface import NO_UPDATES, Backend, State, StatUpdates, UsageRow, Writer
+from registry.db.interface import (
+    NO_UPDATES,
+    Backend,
+    DatabaseInfo,
+    State,
+    StatUpdates,
+    UsageRow,
+    Writer,
+)
 from registry.db.read.summary import problems, registered
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
@@ -21,10 +28,8 @@ from registry.db.sqlite.dialect import (
 )
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.write.usage import statements
+from registry.disk.mounts import file_system
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
-
-if TYPE_CHECKING:
-    from registry.db.interface import DatabaseInfo
 
 
 class SqliteBackend(Backend):
@@ -99,10 +104,7 @@ class SqliteBackend(Backend):
     def _plain(self, wait: float) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=wait, isolation_level=None)
 
-    def info(self) -> "DatabaseInfo":
-        from registry.db.interface import DatabaseInfo
-        from registry.disk.mounts import file_system
-
+    def info(self) -> DatabaseInfo:
         revision, sources, skills = registered(self.reader)
         return DatabaseInfo(
             path=self.path,

@@ -236,10 +236,10 @@ def delete_version(connection: Connection, version: int) -> None:
     connection.execute(delete(skills).where(skills.c.id == version, skills.c.live == 0))
 
 
-def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
-    """Delete a batch of versions that are not current, and return how many were deleted.
+def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> bool:
+    """Delete a batch of versions that are not current; tell whether there may be more of them.
 
-    Call it until it deletes nothing. If ``source_id`` is given, it deletes all versions of this
+    If ``source_id`` is given, it deletes all versions of this
     source, otherwise only those versions of the host's sources that are not current. These include
     staged versions, so the caller must hold the sync lock of the host.
     """
@@ -254,7 +254,7 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
     if chosen:
         dialect_of(connection).remove_from_index(connection, chosen)
         execute(connection, "DELETE FROM skills WHERE id {in_array}", chosen)
-    return len(chosen)
+    return len(chosen) == int(most)
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
