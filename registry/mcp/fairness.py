@@ -8,9 +8,9 @@ at most one job.
 import asyncio
 import ipaddress
 from collections import Counter
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -111,27 +111,29 @@ class Unsent:
             self._less.set()
 
 
-class FairThreads:
-    """A thread pool in which one client can use at most ``of_one`` threads.
+class Turns:
+    """Places that clients take in turn: ``most`` in all, of which one client has ``of_one``.
 
-    One further thread is reserved for other clients. A client's further requests wait until its
-    running requests have ended, before they queue for a thread. So waiting clients alternate.
+    A client's further requests wait for its own places before they queue for a free one. So
+    waiting clients alternate.
     """
 
-    def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
-        self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
-        self._free = asyncio.Semaphore(of_one + 1)
+    def __init__(self, most: int, of_one: int) -> None:
+        self._free = asyncio.Semaphore(most)
         self._of_one = of_one
         self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        self.unsent = unsent or Unsent()
 
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in a thread when it is this client's turn."""
-        who, loop = caller().who, asyncio.get_running_loop()
+    async def take(self, unsent: Unsent | None = None) -> Callable[[], None]:
+        """Wait for a place; return the function that gives it back.
+
+        With ``unsent``, the client must first have read enough of its earlier answers.
+        """
+        who = caller().who
         own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
         await own.acquire()
         try:
-            await self.unsent.room(who)
+            if unsent is not None:
+                await unsent.room(who)
             await self._free.acquire()
         except BaseException:
             own.release()
@@ -141,6 +143,32 @@ class FairThreads:
             own.release()
             self._free.release()
 
+        return end
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Have a place while the block runs."""
+        end = await self.take()
+        try:
+            yield
+        finally:
+            end()
+
+
+class FairThreads:
+    """A thread pool in which one client can use at most ``of_one`` threads.
+
+    One further thread is reserved for other clients.
+    """
+
+    def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
+        self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
+        self._turns = Turns(of_one + 1, of_one)
+        self.unsent = unsent or Unsent()
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call a function in a thread when it is this client's turn."""
+        end, loop = await self._turns.take(self.unsent), asyncio.get_running_loop()
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
         except RuntimeError:  # the server is being stopped

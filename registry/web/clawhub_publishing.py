@@ -6,6 +6,7 @@ names the version that it replaces.
 
 import json
 from collections.abc import Callable, Mapping
+from email.message import Message
 from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Any, Final, cast
@@ -37,7 +38,8 @@ from registry.web.state import AppState
 from registry.web.uploads import Refusal
 
 MAX_JSON: Final = 1 << 20
-
+MAX_HEADERS: Final = 16 << 10
+"""Maximum size of the headers of a part of a form, in bytes."""
 
 Handler = Callable[[Visit, bytes], Mapping[str, Any]]
 
@@ -52,7 +54,7 @@ def endpoint(handler: Handler, *, writes: bool = True) -> Callable[[Request], An
             return await state.run(_answer, handler, visit, b"")
         try:
             check_right(visit)
-            async with state.receiving:
+            async with state.receiving.turn():
                 limit = most(state.registry.settings.limits)(request.scope)
                 body = await body_of(request, limit)
                 return await state.run(_answer, handler, visit, body)
@@ -125,7 +127,7 @@ def publish(visit: Visit, body: bytes) -> Mapping[str, Any]:
     kind = visit.request.headers.get("content-type", "")
     tickets: list[str] = []
     if kind.lower().startswith("multipart/form-data"):
-        facts, files = _form(kind, body)
+        facts, files = _form(kind, body, visit.state.registry.settings.limits.files)
     else:
         facts, files = _object(body), {}
         for path, ticket in _announced(facts):
@@ -226,24 +228,36 @@ def _text(facts: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _form(kind: str, body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the payload and the files of a form that an older client sends."""
-    head = f"Content-Type: {kind}\r\nMIME-Version: 1.0\r\n\r\n".encode("latin-1", "replace")
-    message = BytesParser(policy=HTTP).parsebytes(head + body)
+def _form(kind: str, body: bytes, most: int) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the payload and the files of a form that an older client sends.
+
+    An email parser would need a kilobyte for each of a million empty parts, so it only reads the
+    headers.
+    """
+    boundary = _headers(f"Content-Type: {kind}".encode("latin-1", "replace")).get_boundary()
+    line = f"\r\n--{boundary}".encode("latin-1", "replace")
+    _, *parts = (b"\r\n" + body).split(line, most + 3)
+    if len(parts) > most + 2:  # the payload, the files, and the end of the form
+        raise Refusal(413, "too_large", "The form has more files than a skill may have.")
     facts: dict[str, Any] | None = None
     files: dict[str, bytes] = {}
-    for part in message.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        data = part.get_payload(decode=True)
-        if not isinstance(data, bytes):
-            raise Refusal(400, "bad_request", "The form has nested parts.")
+    for part in parts[:-1]:
+        head, _, data = part.partition(b"\r\n\r\n")
+        headers = _headers(head)
+        name = headers.get_param("name", header="content-disposition")
         if name == "payload":
             facts = _object(data)
         elif name == "files":
-            path = part.get_filename() or ""
+            path = headers.get_filename() or ""
             if path in files:
                 raise Refusal(400, "bad_request", "A file is there twice.")
             files[path] = data
     if facts is None:
         raise Refusal(400, "bad_request", "The form has no payload.")
     return facts, files
+
+
+def _headers(data: bytes) -> Message:
+    if len(data) > MAX_HEADERS:
+        raise Refusal(413, "too_large", "The headers in the form are too long.")
+    return BytesParser(policy=HTTP).parsebytes(data.strip() + b"\r\n\r\n", headersonly=True)

@@ -70,15 +70,16 @@ async def _answer(request: Request, address: Address | None, *, is_fetch: bool) 
     body = await _body(request) if is_fetch else b""
     kept = await _kept(request, address)
     if is_fetch:
-        return _fetch(kept, body, version)
+        return await _fetch(request, kept, body, version)
     kind = f"application/x-{SERVICE}-advertisement"
     return Response(advertise(kept.repository, version), 200, NO_CACHE, media_type=kind)
 
 
-def _fetch(kept: Kept, body: bytes, version: int) -> Response:
+async def _fetch(request: Request, kept: Kept, body: bytes, version: int) -> Response:
     kind = f"application/x-{SERVICE}-result"
+    state: AppState = request.app.state.catalogue
     try:
-        parts = answer(kept.repository, kept.objects_at, body, version)
+        parts = await state.run(answer, kept.repository, kept.objects_at, body, version)
     except Refused as problem:
         return Response(error(str(problem)), 200, NO_CACHE, media_type=kind)
     return StreamingResponse(_in_turn(parts), 200, NO_CACHE, media_type=kind)

@@ -110,7 +110,7 @@ async def put(request: Request) -> Response:
     try:
         check_right(visit)
         _check_kind(visit)
-        async with state.receiving:
+        async with state.receiving.turn():
             data = await body_of(request, most(state.registry.settings.limits)(request.scope))
             return await state.run(_put, visit, data)
     except Refusal as refused:
@@ -398,9 +398,10 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     if (refused := _check_signed_in(visit)) is not None:
         return refused
     core, one = visit.state.registry.core, _asked(visit)
-    is_session = "authorization" not in visit.request.headers
+    # A browser also sends the Basic authorization of a proxy by itself.
+    is_program = visit.request.headers.get("authorization", "").lower().startswith("bearer ")
     given = form.get("csrf", "").encode("utf-8", "replace")
-    if is_session and not hmac.compare_digest(given, _csrf(visit, one).encode()):
+    if not is_program and not hmac.compare_digest(given, _csrf(visit, one).encode()):
         return PlainTextResponse("This form is not from this page. Reload the page.\n", 403)
     reason, person = form.get("reason") or None, _person(visit)
     decision = form.get("decision")

@@ -1,6 +1,5 @@
 """The built git repositories of all visitors, kept until skills change."""
 
-import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -9,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from registry.catalog.browse import Browse
 from registry.errors import NotFound
+from registry.mcp.fairness import Turns
 from registry.publish.git.objects import OID
 from registry.publish.git.repository import Repository, build
 from registry.web import addresses
@@ -79,7 +79,7 @@ class Repositories:
         self._kept: OrderedDict[Address, Kept] = OrderedDict()
         self._lock = threading.Lock()
         # Repositories are built one after the other, so that their memory is bounded.
-        self._turn = asyncio.Lock()
+        self._turns = Turns(1, 1)
 
     async def get(self, run: Run, see: See, address: Address, edition: str) -> Kept:
         """Return a repository. It is built if skills have changed, so that ``edition`` differs.
@@ -89,7 +89,7 @@ class Repositories:
         """
         found = self._current(address, edition)
         if found is None:
-            async with self._turn:
+            async with self._turns.turn():
                 found = self._current(address, edition)
                 if found is None:
                     found = await run(self._build, see, address, edition)

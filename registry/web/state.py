@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from starlette.responses import Response
 
 from registry.errors import NotFound
-from registry.mcp.fairness import FairThreads
+from registry.mcp.fairness import FairThreads, Turns
 from registry.web.repositories import Repositories
 from registry.web.uploads import Uploads
 
@@ -102,6 +102,9 @@ To compute a digest, a skill with several files must be packed.
 RECEIVED: Final = 8
 """Maximum number of archives that are received at the same time; each is kept in memory."""
 
+RECEIVED_OF_ONE: Final = 2
+"""Maximum number of archives that are received from one client at the same time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
@@ -166,7 +169,7 @@ class AppState:
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
         self.uploads = Uploads()
-        self.receiving = asyncio.Semaphore(RECEIVED)
+        self.receiving = Turns(RECEIVED, RECEIVED_OF_ONE)
         self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import resource
 import subprocess
 
 import pytest
@@ -138,6 +139,18 @@ def test_an_older_client_publishes_with_a_form(site, mine, shown, root):
     done = send(site, form(PAYLOAD | {"version": "0.0.2"}, files), shown)
     assert done.status == 200, done.text
     assert mine.get("haiku").description == "Other."
+
+
+@pytest.mark.parametrize("inner", ["text/plain", "multipart/mixed; boundary=inner"])
+def test_a_form_with_countless_parts_is_refused_before_it_is_parsed(site, shown, inner):
+    name = "xYzZy" if inner == "text/plain" else "inner"
+    head = f'--xYzZy\r\nContent-Disposition: form-data; name="x"\r\nContent-Type: {inner}\r\n\r\n'
+    body = head.encode() + b"\r\n--%s\r\n\r\n" % name.encode() * 200_000 + b"\r\n--xYzZy--\r\n"
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert send(site, body, shown).status in {400, 413}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100_000  # KiB
+    long = b"--xYzZy\r\n" + b"A:\r\n" * 200_000 + b"\r\n\r\n--xYzZy--\r\n"
+    assert send(site, long, shown).status == 413
 
 
 REFUSED = {

@@ -155,6 +155,8 @@ def test_a_form_of_another_page_decides_nothing(site, people, one, filled, root,
     _, second = filled.tokens().create("second", approve=True)
     form["csrf"] = csrf_of(read(site, f"/proposals/{one.id}", second))
     assert send(site, one, form, Cookie=cookie).status == 403
+    of_proxy = {"Cookie": cookie, "Authorization": "Basic YW5uYTp4"}  # a browser sends it itself
+    assert send(site, one, form, **of_proxy).status == 403
     foreign = {"Cookie": cookie, "Origin": "http://evil.example"}
     assert send(site, one, form, **foreign).status == 403
     assert not (root / "haiku").exists()

@@ -1,5 +1,6 @@
 """One client that asks for much, reads slowly or goes away leaves the others their answers."""
 
+import asyncio
 import ipaddress
 import os
 import select
@@ -12,11 +13,14 @@ from urllib.parse import urlencode
 import pytest
 
 from registry.mcp import fairness
+from registry.mcp.fairness import FairRequests, Unsent
 from registry.mcp.http import ClientLimits
 from registry.web import markdown, skill_pages
 from registry.web.auth import Trusted
-from registry.web.state import WORKERS
+from registry.web.repositories import Address, Repositories
+from registry.web.state import RECEIVED, WORKERS
 from tests.conftest import write_skill
+from tests.remotes.packed import zipped
 from tests.web.conftest import serving
 
 OTHER = "127.0.0.2"
@@ -240,3 +244,41 @@ def test_a_document_whose_html_would_be_far_larger_than_itself_is_not_rendered()
     assert markdown.rendered(f"{long}\n\n" + "[a] " * 20, "x", []) is not None
     assert markdown.rendered(f"{long}\n\n" + "[a] " * 20_000, "x", []) is None
     assert markdown.rendered("[a](x.py)" * 10_000, "r" * 4000, ["x.py"]) is None
+
+
+def test_a_client_that_asks_for_many_repositories_leaves_others_their_turn():
+    built, repositories = [], Repositories()
+
+    async def run(_build, _see, address, _edition):
+        built.append(address.name)
+        await asyncio.sleep(0)
+
+    async def app(scope, _receive, _send):
+        address = Address("skill", scope["path"], None, None)
+        await repositories.get(run, None, address, "1")
+
+    async def ask(client, name):
+        scope = {"type": "http", "method": "POST", "path": name, "client": (client, 1)}
+        await FairRequests(app, Unsent())(scope, None, None)
+
+    async def ask_all():
+        many = [ask("127.0.0.1", str(number)) for number in range(50)]
+        await asyncio.gather(*many, ask(OTHER, "other"))
+
+    asyncio.run(ask_all())
+    assert len(built) == 51
+    assert built.index("other") <= 1
+
+
+def test_a_client_that_sends_archives_slowly_leaves_others_room_for_theirs(mine):
+    tokens = [mine.tokens().create(name, publish=True)[1] for name in ("anna", "ben")]
+    head = "PUT /api/skills/haiku HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n"
+    head += "Content-Type: application/zip\r\nContent-Length: 999\r\n\r\nPK"
+    with serving(mine, bounds=ClientLimits(request_seconds=600.0)) as site, ExitStack() as stack:
+        for _ in range(2 * RECEIVED):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", site.port)))
+            one.sendall(head.format(site.port, tokens[0]).encode())
+        document = b"---\nname: haiku\ndescription: Writes poems.\n---\n"
+        given = {"Content_Type": "application/zip", "Authorization": f"Bearer {tokens[1]}"}
+        packed = zipped({"SKILL.md": document})
+        assert site.ask("/api/skills/haiku", "PUT", packed, address=OTHER, **given).status == 201

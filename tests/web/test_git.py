@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from registry import Settings, SkillRegistry
+from registry.publish.git.repository import Repository
 from registry.settings import GlobalIngest, Personality
 from tests.conftest import write_skill
 from tests.install.places import tree
@@ -250,6 +251,23 @@ def test_ten_thousand_wants_and_endless_haves_are_refused(wide, version):
         have = b"".join(line(f"have {number:040x}\n") for number in range(30_000))
         said = post(site, begin + line(f"want {head}\n") + have + FLUSH, version=version)
         assert said.status == 400
+
+
+@pytest.mark.parametrize("version", [None, 2])
+def test_the_same_object_named_ten_thousand_times_is_looked_up_once(wide, version, monkeypatch):
+    times, real = [], Repository.objects_of
+    monkeypatch.setattr(
+        Repository, "objects_of", lambda its, commit: times.append(commit) or real(its, commit)
+    )
+    with serving(wide) as site:
+        head = head_of(site)
+        begin = line("command=fetch\n") + b"0001" if version else b""
+        lines = [line(f"want {head}\n"), line("deepen 1\n"), line(f"shallow {head}\n") * 9_000]
+        lines += [b"" if version else FLUSH, line(f"have {head}\n") * 9_000, line("done\n")]
+        said = post(site, begin + b"".join(lines) + (FLUSH if version else b""), version=version)
+        assert said.status == 200
+        assert count(said.body) == 0
+        assert 0 < len(times) < 10
 
 
 def test_a_bomb_and_another_kind_of_content_are_refused(wide):

@@ -4,7 +4,7 @@ Each request is answered from one built repository. Only the objects of its bran
 fetched, and only whole. Every commit has no parent, so a shallow clone is a complete clone.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -91,11 +91,11 @@ def advertise(repository: Repository, version: int) -> bytes:
 
 @dataclass(slots=True)
 class _Fetch:
-    """The request of a client for objects."""
+    """The request of a client for objects, each of which is named once."""
 
-    wants: list[bytes] = field(default_factory=list)
-    haves: list[bytes] = field(default_factory=list)
-    shallow: list[bytes] = field(default_factory=list)
+    wants: dict[bytes, None] = field(default_factory=dict)
+    haves: dict[bytes, None] = field(default_factory=dict)
+    shallow: dict[bytes, None] = field(default_factory=dict)
     options: set[bytes] = field(default_factory=set)
     deepen: bool = False
     done: bool = False
@@ -204,7 +204,7 @@ def _read(fetch: _Fetch, one: bytes) -> None:
     if into is not None:
         if len(value) != 2 * OID or not _HEX.issuperset(value):
             raise Malformed("an object id is not valid")
-        into.append(bytes.fromhex(value.decode()))
+        into[bytes.fromhex(value.decode())] = None
     elif one == b"done":
         fetch.done = True
     elif key in {b"deepen", b"deepen-since", b"deepen-not"} and value:
@@ -238,7 +238,7 @@ def _unshallow(repository: Repository, earlier: Earlier, fetch: _Fetch) -> Itera
 
 
 def _pack(
-    repository: Repository, earlier: Earlier, wants: Sequence[bytes], common: Sequence[bytes]
+    repository: Repository, earlier: Earlier, wants: Iterable[bytes], common: Sequence[bytes]
 ) -> Iterator[bytes]:
     pack = repository.pack
     wanted: set[bytes] = set()
