@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from registry.catalog import hub
 from registry.catalog.hub import Offered, StoredState
+from registry.changes.untrusted import check_untrusted
 from registry.core import UNEXPECTED
 from registry.db.read.listing import Filters
 from registry.db.read.skills import Sort
@@ -311,7 +312,10 @@ def file(visit: Visit) -> Response:
         raise _Refused(404, "File not found")
     if listed.size > MAX_FILE:
         raise _Refused(413, "File is too large")
-    data = _read(visit, one, wanted, stored)
+    if wanted.revision.current or wanted.revision.origin is None:
+        data = _read(visit, one, wanted, stored)
+    else:
+        data = next(each.data for each in _earlier(visit, one, wanted) if each.path == stored)
     hashed = (listed.hash or "").removeprefix("sha256:")
     name = posixpath.basename(path)
     headers = {"x-content-sha256": hashed}
@@ -328,10 +332,7 @@ def download(visit: Visit) -> Response:
     if wanted.revision.current:
         entries = content_of(visit.state.registry.core, one.stored.skill)
     else:
-        entries = [
-            FileContent(each.path, _read(visit, one, wanted, each.path), each.executable)
-            for each in wanted.revision.files
-        ]
+        entries = _earlier(visit, one, wanted)
     data = zipped(renamed(entries, wanted.revision.document))
     record_download(visit, one.stored.place, wanted.revision.tree_hash)
     return sent(visit, data, "application/zip", f"{one.slug}.zip", shown=False)
@@ -403,6 +404,20 @@ def _read(visit: Visit, one: Offered, kept: StoredState, path: str) -> bytes:
             raise
     entries = content_of(registry.core, one.stored.skill)
     return next(entry.data for entry in entries if entry.path == path)
+
+
+def _earlier(visit: Visit, one: Offered, kept: StoredState) -> list[FileContent]:
+    """Return the files of an earlier version. Raises `SkillHeld` if a sync would quarantine it."""
+    revision = kept.revision
+    entries = [
+        FileContent(each.path, _read(visit, one, kept, each.path), each.executable)
+        for each in revision.files
+    ]
+    if revision.origin is not None:
+        files = {each.path: each.data for each in entries}
+        runs = {each.path for each in entries if each.executable}
+        check_untrusted(visit.state.registry.core, one.stored.skill.name, files, runs)
+    return entries
 
 
 def _limit(visit: Visit, usual: int) -> int:

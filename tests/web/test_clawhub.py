@@ -16,6 +16,8 @@ import pytest
 
 from registry.web.clawhub import locale_key
 from tests.conftest import REPOSITORY, write_skill
+from tests.remotes.conftest import SHELL
+from tests.remotes.upstream import Upstream, document
 from tests.web.conftest import serving
 
 CLIENTS = REPOSITORY.parent / "shared" / "clients"
@@ -116,6 +118,24 @@ def test_each_content_has_a_version_for_ever_and_one_that_comes_back_a_higher_on
     assert b"Sums up" in data.body
     assert by_path["SKILL.md"]["sha256"] == hashlib.sha256(data.body).hexdigest()
     assert data.headers["x-content-sha256"] == by_path["SKILL.md"]["sha256"]
+
+
+def test_an_earlier_version_that_was_quarantined_is_not_offered(registry, tmp_path):
+    upstream = Upstream(tmp_path / "upstream")
+    for body in ("# Step by step\n", SHELL, "# Mended\n"):
+        upstream.write("skills/tool/SKILL.md", document("tool", body=body))
+        upstream.commit()
+        registry.sync(*() if registry.sources() else (upstream.url,))
+    with serving(registry) as site:
+        listed = site.get("/api/v1/skills/tool/versions").json["items"]
+        assert [one["version"] for one in listed] == ["0.0.3", "0.0.2", "0.0.1"]
+        for version, status in (("0.0.1", 200), ("0.0.2", 404), ("0.0.3", 200)):
+            of = {"slug": "tool", "version": version}
+            assert site.ask("/api/v1/download", query=of).status == status
+            wanted = {"path": "SKILL.md", "version": version}
+            answer = site.ask("/api/v1/skills/tool/file", query=wanted)
+            assert answer.status == status
+            assert b"/dev/tcp" not in answer.body
 
 
 def test_a_folder_is_known_again_by_its_fingerprint(site, library):
