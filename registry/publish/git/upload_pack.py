@@ -4,7 +4,7 @@ Each request is answered from one built repository. Only the objects of its bran
 fetched, and only whole. Every commit has no parent, so a shallow clone is a complete clone.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -91,11 +91,11 @@ def advertise(repository: Repository, version: int) -> bytes:
 
 @dataclass(slots=True)
 class _Fetch:
-    """The request of a client for objects, each of which is named once."""
+    """The request of a client for objects."""
 
-    wants: dict[bytes, None] = field(default_factory=dict)
-    haves: dict[bytes, None] = field(default_factory=dict)
-    shallow: dict[bytes, None] = field(default_factory=dict)
+    wants: list[bytes] = field(default_factory=list)
+    haves: list[bytes] = field(default_factory=list)
+    shallow: list[bytes] = field(default_factory=list)
     options: set[bytes] = field(default_factory=set)
     deepen: bool = False
     done: bool = False
@@ -135,7 +135,9 @@ def _answer_0(repository: Repository, earlier: Earlier, body: bytes) -> Iterator
         first = b"".join(_unshallow(repository, earlier, fetch)) + FLUSH
     if not rest:  # the client wants to know where its clone ends, and then asks again
         return iter((first,))
-    common = [one for one in fetch.haves if _known(repository, earlier, one) is not None]
+    common = [
+        one for one in dict.fromkeys(fetch.haves) if _known(repository, earlier, one) is not None
+    ]
     if not fetch.done:
         states = [f"ACK {one.hex()} common\n" for one in common]
         states += [f"ACK {one.hex()} ready\n" for one in common[-1:]]
@@ -162,7 +164,9 @@ def _answer_2(repository: Repository, earlier: Earlier, body: bytes) -> Iterator
     _check(repository, fetch)
     if not fetch.wants:
         return iter((FLUSH,))
-    common = [one for one in fetch.haves if _known(repository, earlier, one) is not None]
+    common = [
+        one for one in dict.fromkeys(fetch.haves) if _known(repository, earlier, one) is not None
+    ]
     first = b""
     if not fetch.done:
         first = line("acknowledgments\n")
@@ -204,7 +208,7 @@ def _read(fetch: _Fetch, one: bytes) -> None:
     if into is not None:
         if len(value) != 2 * OID or not _HEX.issuperset(value):
             raise Malformed("an object id is not valid")
-        into[bytes.fromhex(value.decode())] = None
+        into.append(bytes.fromhex(value.decode()))
     elif one == b"done":
         fetch.done = True
     elif key in {b"deepen", b"deepen-since", b"deepen-not"} and value:
@@ -232,13 +236,13 @@ def _known(repository: Repository, earlier: Earlier, commit: bytes) -> Collectio
 
 def _unshallow(repository: Repository, earlier: Earlier, fetch: _Fetch) -> Iterator[bytes]:
     """Tell the client that commits are complete, which another server may have cut off."""
-    for one in fetch.shallow:
+    for one in dict.fromkeys(fetch.shallow):  # each is looked up once
         if _known(repository, earlier, one) is not None:
             yield line(f"unshallow {one.hex()}")
 
 
 def _pack(
-    repository: Repository, earlier: Earlier, wants: Iterable[bytes], common: Sequence[bytes]
+    repository: Repository, earlier: Earlier, wants: Sequence[bytes], common: Sequence[bytes]
 ) -> Iterator[bytes]:
     pack = repository.pack
     wanted: set[bytes] = set()
