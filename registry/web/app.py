@@ -207,7 +207,6 @@ def _clawhub() -> list[Route]:
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
-        Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
         Route(f"{api}/skills", publishes(clawhub_publishing.publish), methods=["POST"]),
         Route(

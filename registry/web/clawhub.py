@@ -236,12 +236,6 @@ def discovery(visit: Visit) -> dict[str, Any]:
     return {"apiBase": visit.base}
 
 
-def whoami(visit: Visit) -> dict[str, Any]:
-    """Answer ``/whoami``: the name of the token, with which a client checks its login."""
-    name = visit.visitor.name
-    return {"user": {"handle": name, "displayName": name, "image": None, "role": "user"}}
-
-
 def search(visit: Visit) -> dict[str, Any]:
     """Answer ``/search``: skills that match a query."""
     query = visit.request.query_params

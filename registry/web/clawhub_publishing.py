@@ -91,14 +91,20 @@ def _plain(status: int, text: str) -> Response:
 
 
 def whoami(visit: Visit, _body: bytes) -> Mapping[str, Any]:
-    """Answer ``/whoami``: the owner for which the token publishes, if there is only one."""
+    """Answer ``/whoami``: the owner for which the token publishes, if there is only one.
+
+    For a token that may not publish, answer its name: clients check a login with this request.
+    """
+    name = visit.visitor.name
     if visit.visitor.token is None:
         raise Refusal(401, "token_needed", "This request needs a token.")
+    if not visit.visitor.publish:
+        return {"user": {"handle": name, "displayName": name}}
     allowed = writable(visit)
     usual = visit.state.registry.settings.default_source
     chosen = [one for one in allowed if one.name == usual] or allowed
     handle = hub.owner_of(chosen[0].name) if len(chosen) == 1 else None
-    return {"user": {"handle": handle, "displayName": visit.visitor.name}}
+    return {"user": {"handle": handle, "displayName": name}}
 
 
 def announce(visit: Visit, body: bytes) -> Mapping[str, Any]:
