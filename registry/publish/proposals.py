@@ -383,7 +383,7 @@ def _apply(core: Core, one: Proposal, source: Source) -> None:
     """Make the change of an approved proposal. If it can't be made, it waits for review again."""
     try:
         who = f"{one.author}, approved by {one.decided_by}"
-        with audit_context("proposal approve", who):
+        with audit_context("proposal approve", who, command=""):
             _change(core, one, source)
     except DatabaseProblem:
         raise  # `settle` finishes it when the database answers again

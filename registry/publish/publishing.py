@@ -167,7 +167,7 @@ def publish(
 
 def _publish(core: Core, planned: Plan, by: str | None) -> StoredSkill:
     wanted, current = planned.package, planned.current
-    with audit_context("publish", by, event=EVENT):
+    with audit_context("publish", by, command="", event=EVENT):
         if current is None:
             what = wanted.folder, wanted.name, wanted.files, wanted.executable
             return create_files(core, planned.home, *what)

@@ -170,7 +170,12 @@ class Toolset(ABC):
             return self._unknown(tool)
         sent = _parsed(arguments) if isinstance(arguments, str) else arguments
         with (
-            audit_context(f"{self.name} {offered.name}", person=self._person, token=self._token),
+            audit_context(
+                f"{self.name} {offered.name}",
+                command="",  # `undo` takes back one call, not all calls of a server
+                person=self._person,
+                token=self._token,
+            ),
             proposing(_propose),
         ):
             return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))

@@ -150,7 +150,7 @@ def _put(visit: Visit, data: bytes) -> Response:
             package,
             source=query.get("source") or None,
             if_match=_matched(visit.request),
-            dry_run=query.get("dry-run") in {"1", "true"},
+            dry_run=_is_dry_run(query.get("dry-run", "0")),
         )
     except Refusal as refused:
         return _refused(visit, refused)
@@ -161,13 +161,21 @@ def _put(visit: Visit, data: bytes) -> Response:
     return _json(visit, record(done), 200 if done.dry_run else status, headers)
 
 
+def _is_dry_run(given: str) -> bool:
+    if given not in {"0", "1", "false", "true"}:
+        raise Refusal(400, "bad_dry_run", "dry-run must be 0 or 1.")
+    return given in {"1", "true"}
+
+
 def _matched(request: Request) -> str | None:
-    """Return the tree hash in the header If-Match; ``*`` names no version."""
-    given = request.headers.get("if-match", "").strip()
-    found = _TAG.fullmatch(given.removeprefix("W/"))
-    if given and found is None:
+    """Return the tree hash in the header If-Match."""
+    given = request.headers.get("if-match")
+    if given is None:
+        return None
+    found = _TAG.fullmatch(given.strip().removeprefix("W/"))
+    if found is None or found[1] == "*":
         raise Refusal(400, "bad_if_match", "If-Match must be one tree hash.")
-    return None if found is None or found[1] == "*" else found[1]
+    return found[1]
 
 
 def publish(

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from registry.db.audit_context import audit_context
 from registry.api import SkillRegistry
 from registry.changes import commit, trash
 from registry.changes.undo import Undo
@@ -56,6 +57,15 @@ def test_a_program_undoes_its_calls_one_by_one(registry, alpha, tmp_path):
 
 
 @pytest.mark.both
+def test_calls_of_tools_in_one_run_of_a_server_are_taken_back_one_by_one(registry, alpha):
+    with audit_context("mcp", command="0123456789abcdef"):
+        tools = registry.toolset("native")
+        for text in ("Two.", "Three."):
+            tools.call("update_skill", {"name": "alpha", "description": text})
+    registry.undo()
+    assert registry.get("alpha").description == "Two."
+
+
 def test_an_update_of_several_files_is_taken_back(registry, alpha):
     before = {path.name: path.read_bytes() for path in alpha.iterdir()}
     registry.update("alpha", description="Two.", files={"run.sh": None, "new.txt": b"new"})

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from registry.db.audit_context import audit_context
 from registry.errors import (
     ContentDamaged,
     HashOutdated,
@@ -191,6 +192,17 @@ def test_the_owners_own_commands_and_edits_stay_live(reviewed, cli, root):
     assert cli("update", "alpha", "--description", "By the owner.").exit_code == 0
     assert reviewed.get("alpha").description == "By the owner."
     assert pending(reviewed) == []
+
+
+def test_approvals_in_one_run_of_a_server_are_undone_one_by_one(reviewed):
+    for name in ("alpha", "beta"):
+        tool(reviewed, "update_skill", name=name, description="Changed.")
+    with audit_context("serve", command="0123456789abcdef"):
+        for one in pending(reviewed):
+            approve(reviewed, one)
+    (undone,) = reviewed.undo()
+    changed = {name for name in ("alpha", "beta") if reviewed.get(name).description == "Changed."}
+    assert changed == {"alpha", "beta"} - {undone.name}
 
 
 def test_a_crash_after_the_decision_is_finished_by_the_next_sync(reviewed, root, monkeypatch):

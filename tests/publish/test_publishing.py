@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("nh3", reason="the extra web is not installed")
 
+from registry.db.audit_context import audit_context
 from registry.settings import parse_settings
 from tests.cli.conftest import run
 from tests.conftest import write_skill
@@ -115,6 +116,21 @@ def test_an_edit_by_hand_between_the_diff_and_the_change_stops_the_change(mine, 
     assert mine.get("haiku").description == "Edited by hand."
 
 
+@pytest.mark.both
+def test_what_one_run_of_a_server_published_is_undone_skill_by_skill(mine):
+    from registry.publish import publishing
+    from registry.publish.packages import package
+    from registry.sync.sources import find
+
+    core = mine.core
+    with audit_context("serve", command="0123456789abcdef"):
+        for name in ("haiku", "limerick"):
+            wanted = package(core, {"SKILL.md": document(name)}, frozenset())
+            publishing.publish(core, publishing.plan(core, wanted, find(core, "mine")), None)
+    assert [one.name for one in mine.undo()] == ["limerick"]
+    assert mine.get("haiku").name == "haiku"
+
+
 def test_a_source_that_is_a_checkout_takes_nothing(cli, mine, draft, tmp_path):
     remote = tmp_path / "remote.zip"
     with zipfile.ZipFile(remote, "w") as archive:
@@ -193,6 +209,23 @@ def test_a_skill_is_created_and_replaced_by_its_tree_hash(site, mine, shown, roo
     assert now.tool == "publish"
     assert "bob" in now.client
     assert put(site, other, name="nothing", **facts).status == 400
+
+
+@pytest.mark.parametrize("asked", ["yes", "", "True "])
+def test_an_unclear_dry_run_changes_nothing(site, shown, root, asked):
+    data = zipped({"SKILL.md": document()})
+    answer = put(site, data, token=shown, query={"dry-run": asked})
+    assert answer.status == 400
+    assert list(root.iterdir()) == []
+    assert put(site, data, token=shown, query={"dry-run": "0"}).status == 201
+
+
+@pytest.mark.parametrize("tags", ["*", "sha256:00, sha256:11", '""', '"'])
+def test_if_match_names_exactly_one_version(site, shown, root, tags):
+    data = zipped({"SKILL.md": document()})
+    answer = put(site, data, token=shown, If_Match=tags)
+    assert (answer.status, answer.json["error"]["code"]) == (400, "bad_if_match")
+    assert list(root.iterdir()) == []
 
 
 def test_a_skill_that_is_not_there_is_not_replaced(site, shown, root):
