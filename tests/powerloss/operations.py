@@ -13,13 +13,17 @@ from registry.db.sqlite import writer
 from registry.db.sqlite.writer import ensure_current  # the real one, before tests replace it
 from registry.install.pull import pull, remove
 from registry.install.targets import InstallOptions, InstallTarget
+from registry.publish import proposals, publishing
+from registry.publish.packages import package
+from registry.publish.proposals import Person
 from registry.settings import Settings
+from registry.sync.sources import find
 from tests.powerloss.recorder import Acknowledge
 from tests.powerloss.tree import Tree, read_tree, write_tree
 
 
-def document(name: str, description: str) -> bytes:
-    return f"---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n".encode()
+def document(name: str, description: str, more: str = "") -> bytes:
+    return f"---\nname: {name}\ndescription: {description}\n{more}---\n\n# {name}\n".encode()
 
 
 class World:
@@ -190,6 +194,38 @@ def _take_from_agents(registry: SkillRegistry, world: World) -> None:
     remove(registry.core, InstallTarget.folder(world.checkout), ["alpha"])
 
 
+def _publish_files(registry: SkillRegistry, files: dict[str, bytes]) -> None:
+    core, runs = registry.core, frozenset({"run.sh"} & files.keys())
+    home = find(core, registry.sources()[0].name)
+    planned = publishing.plan(core, package(core, files, runs), home)
+    publishing.publish(core, planned, planned.replaces)
+
+
+def _publish(registry: SkillRegistry, _: World) -> None:
+    """Replace a skill; what is published is a version of its own."""
+    text = document("alpha", "Published.", "version: 2.0\n")
+    files = {"SKILL.md": text, "c.txt": b"c" * 700, "run.sh": b"echo new\n"}
+    _publish_files(registry, files)
+
+
+def _publish_new(registry: SkillRegistry, _: World) -> None:
+    _publish_files(registry, {"SKILL.md": document("beta", "New."), "a/b.txt": b"b" * 700})
+
+
+def _review(registry: SkillRegistry, _: World) -> None:
+    registry.update_source(registry.sources()[0].name, review=True)
+
+
+def _propose_deletion(registry: SkillRegistry, _: World) -> None:
+    registry.toolset("native").call("delete_skill", {"name": "alpha"})
+
+
+def _approve(registry: SkillRegistry, _: World) -> None:
+    """Approve the oldest proposal."""
+    one = proposals.listed(registry.core)[0]
+    proposals.approve(registry.core, one.id, one.tree_hash, Person("reviewer"))
+
+
 def _sync(registry: SkillRegistry, world: World) -> None:
     registry.sync(world.root)
 
@@ -223,6 +259,12 @@ OPERATIONS = {
         Operation(
             "removal from agents", (_take_from_agents,), before=(_give_agents_one,), gives=True
         ),
+        Operation("publication", (_publish,)),
+        Operation("publication of a new skill", (_publish_new,)),
+        Operation("proposal", (_publish,), before=(_review,)),
+        Operation("approval", (_approve,), before=(_review, _publish)),
+        Operation("approval of a new skill", (_approve,), before=(_review, _publish_new)),
+        Operation("approval of a deletion", (_approve,), before=(_review, _propose_deletion)),
         Operation("sync", (_sync,), before=(_edit,), syncs=True),
         Operation("first sync", (_sync,), is_new=True, syncs=True),
         Operation("empty trash", (_empty_trash,), before=(_delete,)),

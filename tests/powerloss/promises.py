@@ -8,14 +8,15 @@ from registry.api import SkillRegistry
 from registry.db.read.listing import Filters
 from registry.install.pull import check, pull
 from registry.install.targets import InstallOptions, InstallTarget
+from registry.publish import proposals
 from tests.powerloss.operations import Operation, World
 from tests.powerloss.tree import File, Folder, Node, read_tree
 
 Outcome: TypeAlias = Mapping[str, tuple[object, ...]]
-"""Of each skill all that is to be seen of it: on disk, in the listing, in the trash, pulled."""
+"""Of each skill all that is to be seen of it: on disk, listed, in the trash, pulled, proposed."""
 
 
-NOTHING: Final = (None, None, None, None)
+NOTHING: Final = (None, None, None, None, None)
 LOCK: Final = "skills.lock.json"
 
 
@@ -66,15 +67,27 @@ def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
 
 
 def _outcome(world: World, registry: SkillRegistry) -> Outcome:
+    proposed: dict[str, list[tuple[str, ...]]] = {}
+    for one in proposals.listed(registry.core, None):  # finishes what was approved
+        proposed.setdefault(one.folder, []).append((one.kind, one.tree_hash, one.state))
     disk, pulled = _parts(world.root), _parts(world.project) | _given(world)
     listed = {
-        skill.folder: (skill.ref, skill.description, skill.tree_hash)
+        skill.folder: (
+            *(skill.ref, skill.description, skill.tree_hash),
+            *(one.label for one in registry.versions(skill.ref)),
+        )
         for skill in registry.list(Filters(all=True))
     }
     trash = {trashed.folder: _parts(trashed.path) for trashed in registry.trash()}
-    folders = {*disk, *listed, *trash, *(name for name in pulled if not name.startswith("."))}
+    folders = {
+        *disk,
+        *listed,
+        *trash,
+        *proposed,
+        *(name for name in pulled if not name.startswith(".")),
+    }
     return {
-        folder: tuple(place.get(folder) for place in (disk, listed, trash, pulled))
+        folder: tuple(place.get(folder) for place in (disk, listed, trash, pulled, proposed))
         for folder in folders
     }
 
@@ -162,7 +175,7 @@ def broken_promises(
 
 def _short(seen: tuple[object, ...]) -> str:
     words = []
-    for word, part in zip(("disk", "listed", "trash", "pulled"), seen, strict=True):
+    for word, part in zip(("disk", "listed", "trash", "pulled", "proposed"), seen, strict=True):
         if part is not None:
             words.append(f"{word}: {sorted(part) if isinstance(part, dict) else part}")
     return "; ".join(words) or "gone"

@@ -66,9 +66,9 @@ def test_the_operations_do_what_their_names_say(run):
         ]
 
     there, trashed, pulled = (
-        [True, True, False, False],
-        [False, False, True, False],
-        [True, True, False, True],
+        [True, True, False, False, False],
+        [False, False, True, False, False],
+        [True, True, False, True, False],
     )
     assert seen("create")[-1].get("beta") == there
     assert [one["alpha"] for one in seen("delete")] == [there, trashed]
@@ -81,7 +81,18 @@ def test_the_operations_do_what_their_names_say(run):
     assert [one["alpha"] for one in seen("removal from agents")] == [pulled, there]
     assert [one.get("gamma") for one in seen("import")] == [None, there]
     assert [one.get("alpha") for one in seen("empty trash")] == [trashed, None]
-    assert [one["alpha"] for one in seen("first sync")] == [[True, False, False, False], there]
+    assert [one["alpha"] for one in seen("first sync")] == [
+        [True, False, False, False, False],
+        there,
+    ]
+    assert seen("publication of a new skill")[-1].get("beta") == there
+    assert seen("approval")[-1]["alpha"] == [True, True, False, False, True]
+    assert seen("approval of a new skill")[0]["beta"] == [False, False, False, False, True]
+    assert seen("approval of a new skill")[1]["beta"] == [True, True, False, False, True]
+    assert seen("approval of a deletion")[1]["alpha"] == [False, False, True, False, True]
+    approved = [one["alpha"][4][0][2] for one in run("approval").legal]
+    assert approved == ["pending", "applied"]
+    assert "2.0" in run("publication").legal[1]["alpha"][1]
     update, sync = run("update").legal, run("sync").legal
     assert update[0]["alpha"] != update[1]["alpha"]
     assert sync[0]["alpha"] != sync[1]["alpha"]
