@@ -401,9 +401,8 @@ class VersionChange(Value):
 class SkillVersion(Value):
     """A version of a skill: a label for one set of files, which never changes.
 
-    ``current`` tells whether the skill has these files now. ``author`` is the role, on a server,
-    that created the version. ``history`` has its creation and all changes of its state, the oldest
-    first.
+    ``current`` tells whether the skill has these files now. ``history`` has its creation and all
+    changes of its state, the oldest first.
     """
 
     KEYS: ClassVar = tuple(
@@ -423,8 +422,8 @@ class SkillVersion(Value):
 
     @property
     def author(self) -> str | None:
-        """The role that created the version; None in a file."""
-        return self.history[0].role
+        """Who created the version: the role of a server, or the client that a file recorded."""
+        return self.history[0].role or self.history[0].client
 
     @property
     def state(self) -> VersionState:

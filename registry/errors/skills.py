@@ -232,7 +232,7 @@ class SkillProposed(RegistryError):
     ``id`` is the id of the proposal.
     """
 
-    sentence = "The {kind} of {name:q} waits for review as proposal {id}."
+    sentence = "The request to {kind} {name:q} waits for review as proposal {id}."
 
     kind: str
     name: str

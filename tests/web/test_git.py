@@ -348,7 +348,8 @@ def test_the_repository_of_a_skill_has_its_versions_as_tags(wide, root, tmp_path
     def state():
         said = git("ls-remote", "--tags", f"{site.base}/git/skill/beta.git")
         return {
-            name.removeprefix("refs/tags/"): oid for oid, name in map(str.split, said.splitlines())
+            name.removeprefix("refs/tags/beta/"): oid
+            for oid, name in map(str.split, said.splitlines())
         }
 
     wide.add_version("beta", "1.0")
@@ -363,7 +364,7 @@ def test_the_repository_of_a_skill_has_its_versions_as_tags(wide, root, tmp_path
         assert state() == {**first, "2.0": state()["2.0"]}
         for label, version, more in (("1.0", "0.0.1", 0), ("2.0", "0.0.2", 1)):
             clone = tmp_path / label
-            git("clone", "-q", "--depth", "1", "--branch", label, url, clone)
+            git("clone", "-q", "--depth", "1", "--branch", f"beta/{label}", url, clone)
             git("fsck", "--strict", cwd=clone)
             assert plugins(clone) == {"beta": version}
             text = (clone / "plugins/beta/skills/beta/SKILL.md").read_text()

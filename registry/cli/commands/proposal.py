@@ -127,11 +127,11 @@ def approve(session: Session, *, number: str, reason: str | None, own: bool, yes
     one = proposals.get(core, _checked(number))
     if not yes:
         _show(session, one)
-    confirm(session, f"Approve the {escape.line(one.kind)} of {escape.line(one.skill)}?", yes=yes)
+    confirm(session, f"Approve the {_request(one)}?", yes=yes)
     by = proposals.local_person(core)
     done = proposals.approve(core, one.id, one.tree_hash, by, reason=reason, own=own)
     rest = "" if done.state == "applied" else "; its owner's next sync makes the change"
-    session.answer(done, [f"Approved the {done.kind} of {escape.line(done.skill)}{rest}"])
+    session.answer(done, [f"Approved the {_request(done)}{rest}"])
 
 
 @session_command('skill-registry proposal reject 3f2a91c07b5d --reason "Too broad."', group=command)
@@ -146,9 +146,13 @@ def reject(session: Session, *, number: str, reason: str | None, yes: bool) -> N
     core = session.registry.core
     proposals.check_approver(core)
     one = proposals.get(core, _checked(number))
-    confirm(session, f"Reject the {escape.line(one.kind)} of {escape.line(one.skill)}?", yes=yes)
+    confirm(session, f"Reject the {_request(one)}?", yes=yes)
     done = proposals.reject(core, one.id, proposals.local_person(core), reason)
-    session.answer(done, [f"Rejected the {done.kind} of {escape.line(done.skill)}"])
+    session.answer(done, [f"Rejected the {_request(done)}"])
+
+
+def _request(one: "Proposal") -> str:
+    return escape.line(f"request to {one.kind} {one.skill}")
 
 
 def _checked(number: str) -> str:

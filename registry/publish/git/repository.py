@@ -209,7 +209,8 @@ class _Builder:
             for release in releases:
                 made = self._add_release(release, name, entry.number - one.turn, entry.name)
                 if made is not None:
-                    refs[f"refs/tags/{release.label}"], tips[made[0]] = made[0], made[1]
+                    tag = f"refs/tags/{entry.name}/{release.label}"
+                    refs[tag], tips[made[0]] = made[0], made[1]
         return Repository(
             head,
             refs,
