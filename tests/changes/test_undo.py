@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from registry.db.audit_context import audit_context
 from registry.api import SkillRegistry
 from registry.changes import commit, trash
 from registry.changes.undo import Undo
+from registry.db.audit_context import audit_context
 from registry.db.write import history
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
 from registry.settings import Settings
