@@ -422,7 +422,7 @@ class SkillVersion(Value):
 
     @property
     def author(self) -> str | None:
-        """Who created the version: the role of a server, or the client that a file recorded."""
+        """The role of a server that created the version, or the client that a file recorded."""
         return self.history[0].role or self.history[0].client
 
     @property
