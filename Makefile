@@ -11,7 +11,7 @@ COMPILED := $(VENV)/.compiled
 # Modules are compiled when they are first imported, as most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # What only some tests need, which are skipped without it.
-OPTIONAL := server frameworks browser
+OPTIONAL := server frameworks browser semantic
 # A file's tests share what it keeps; the long files come first (tests/collecting.py).
 PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder $(MORE)
 # In memory, where there is room and programs may be run: nothing waits there for a disk.

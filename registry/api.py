@@ -1003,6 +1003,10 @@ class SkillRegistry:
             from registry.publish.proposals import settle
 
             settle(self.core)
+        if not dry_run and self.core.settings.semantic:
+            from registry.catalog.search.meaning import store
+
+            store(self.core, progress)
         return report
 
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":

@@ -156,6 +156,7 @@ class Core:
 
         real = tuple(os.path.realpath(folder) for folder in folders)
         reader = ScopedReader(backend.reader, backend.host, real, is_ours)
+        reader.semantic = self.settings.semantic
         if self._answers_others:
             reader.own_yanked = "0"
         return reader

@@ -74,7 +74,8 @@ class Settings:
     available skills, in characters. ``strict``: in MCP's ``skills/list``, use only the front matter
     types that strict clients accept. ``source_kinds``: the enabled kinds of remote sources that
     packages add (`remotes.kinds`). ``hosts``: short names for the address before ``owner/repo``.
-    ``tokens``: the token with which to publish to a registry, by the registry's URL.
+    ``tokens``: the token with which to publish to a registry, by the registry's URL. ``semantic``:
+    the folder of a model for sentence vectors (`catalog.search.meaning`).
     """
 
     default_source: str | None = None
@@ -86,6 +87,7 @@ class Settings:
     source_kinds: tuple[str, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
+    semantic: str | None = None
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -222,6 +224,7 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
         "a mapping of URLs of registries to tokens",
     ),
     "default_source": (lambda value: _are_texts([value]), "a source's name"),
+    "semantic": (lambda value: _are_texts([value]), "the folder of a model"),
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
     "team": (lambda value: _are_texts([value]), "the name of a source of scope team"),
 }

@@ -438,6 +438,9 @@ class Reader(ABC):
     If it is None, the database has no digest: read and compare the texts.
     """
 
+    semantic: str | None = None
+    """The folder of a model for sentence vectors, if searches use one."""
+
     def __init__(self, path: str) -> None:
         self.path = path
         self._empty = False

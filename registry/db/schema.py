@@ -164,6 +164,8 @@ sketches = Table(
     metadata,
     _skill_id(),
     Column("data", LargeBinary, nullable=False),
+    # The key of a model, and a sentence vector; see `catalog.search.meaning`.
+    Column("vector", LargeBinary),
 )
 
 skill_files = Table(

@@ -56,6 +56,7 @@ class ScopedReader(Reader):
         self.json_each, self.json_item = reader.json_each, reader.json_item
         self.own, self.digest = reader.own, reader.digest
         self.own_yanked = reader.own_yanked
+        self.semantic = reader.semantic
 
     @property
     def empty(self) -> bool:

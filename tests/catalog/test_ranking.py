@@ -268,9 +268,9 @@ def test_a_first_page_that_copies_make_short_is_ranked_once_and_the_next_one_fol
     registry.sync(str(root))
     ranked, real = [], find.rank
 
-    def rank(reader, asked, condition, most, among):
+    def rank(reader, asked, condition, most, *more):
         ranked.append(most)
-        return real(reader, asked, condition, most, among)
+        return real(reader, asked, condition, most, *more)
 
     monkeypatch.setattr(find, "rank", rank)
     assert len(names(registry, "tea", limit=5)) == 4

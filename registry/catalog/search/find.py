@@ -273,6 +273,7 @@ class Expected(NamedTuple):
     ``named`` has a function for each query. It returns the skills whose name is exactly the query.
     """
 
+    queries: Sequence[str]
     said: Sequence[Said]
     named: Sequence[Callable[[], list[int]]]
 
@@ -292,7 +293,7 @@ def expecting(
     if among is None:
         expect(reader, said, condition, most)
     names = [name_key(" ".join(query.split())) for query in queries]
-    return Expected(said, [ids_named(reader, name, condition) for name in names])
+    return Expected(queries, said, [ids_named(reader, name, condition) for name in names])
 
 
 def answers(
@@ -320,9 +321,14 @@ def _answers(
     reader: Reader, expected: Expected, condition: Condition, most: int, among: Among | None
 ) -> tuple[list[Match], list[Asked]]:
     understood = [understand(reader, said, among) for said in expected.said]
+    near: Sequence[Sequence[int]] = [()] * len(understood)
+    if reader.semantic:
+        from registry.catalog.search.meaning import nearest  # only with the extra `semantic`
+
+        near = nearest(reader, expected.queries, condition, most, among and among.ids)
     scores = [
-        _scores(reader, asked, named, condition, most, among)
-        for asked, named in zip(understood, expected.named, strict=True)
+        _scores(reader, *one, condition, most, among)
+        for one in zip(understood, expected.named, near, strict=True)
     ]
     ids = list({one: None for some in scores for one in some})
     if not ids:
@@ -339,14 +345,18 @@ def _scores(
     reader: Reader,
     asked: Asked,
     named: Callable[[], list[int]],
+    near: Sequence[int],
     condition: Condition,
     most: int,
     among: Among | None,
 ) -> dict[int, float]:
-    """Return the hits of one query with their scores; skills with exactly this name come first."""
+    """Return the hits of one query with their scores; skills with exactly this name come first.
+
+    ``near`` holds the skills with the nearest meaning, if the extra ``semantic`` is used.
+    """
     if not asked.words:
         return {}
-    scores = rank(reader, asked, condition, most, among)
+    scores = rank(reader, asked, condition, most, among, near)
     same = (one for one in named() if among is None or one in among.ids)
     first = {one: scores.get(one, 0.0) + NAMED for one in same}
     return {**first, **scores, **first}

@@ -63,11 +63,12 @@ MAX_KNOWN, MAX_LENGTH = 5000, 60
 RANK: Final = 6
 """The constant k of reciprocal rank fusion, k / (k + rank); at rank k the score is half."""
 
-HEADS, BODIES, LAY, FOREIGN = 1.0, 0.8, 1.0, 1.0
+HEADS, BODIES, LAY, FOREIGN, MEANING = 1.0, 0.8, 1.0, 1.0, 1.0
 """Weight of the first result of each list of matches.
 
 HEADS: matches in names, tags and descriptions. BODIES: matches in bodies. LAY: as HEADS, with
-synonyms of everyday words. FOREIGN: as HEADS, with translations.
+synonyms of everyday words. FOREIGN: as HEADS, with translations. MEANING: skills with a near
+meaning, with the extra ``semantic``.
 """
 
 _UNKNOWN_PAIR: Final = 0.2
@@ -385,11 +386,17 @@ def _slips(word: str) -> list[str]:
 
 
 def rank(
-    reader: Reader, asked: Asked, condition: Condition, most: int, among: Among | None = None
+    reader: Reader,
+    asked: Asked,
+    condition: Condition,
+    most: int,
+    among: Among | None = None,
+    near: Sequence[int] = (),
 ) -> dict[int, float]:
     """Return the scores of the skills that match and meet a condition, by version id, best first.
 
-    At most ``most`` skills of each list of matches are used.
+    At most ``most`` skills of each list of matches are used. ``near`` is a list of skills with a
+    near meaning; see `meaning.nearest`.
     """
     in_heads = [one for word in asked.words if word.heads for one in word.patterns]
     in_bodies = [word.pattern for word in _rarest(asked)]
@@ -408,7 +415,8 @@ def rank(
     ids = None if among is None else among.ids
     lists = reader.index.best(reader, [one for _, one in questions], condition, most, ids)
     scores: dict[int, float] = {}
-    for (weight, _), found in zip(questions, lists, strict=True):
+    weights = [weight for weight, _ in questions]
+    for weight, found in zip((*weights, MEANING), (*lists, near), strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
     if len(asked.words) == 1:  # a head with the only word of the query contains the whole query

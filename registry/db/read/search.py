@@ -85,6 +85,27 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
 
 
+def vectors(reader: Reader, key: bytes) -> list[tuple[int, bytes]]:
+    """Return the stored vectors that begin with the key of a model, each with its version."""
+    sql = "SELECT skill_id, vector FROM sketches WHERE substr(vector, 1, ?) = ? ORDER BY skill_id"
+    return [(one, bytes(data)) for one, data in reader.rows(sql, [len(key), key])]
+
+
+def without_vector(reader: Reader, key: bytes) -> list[int]:
+    """Return the live versions of one's own sources without a vector of this model."""
+    sql = (
+        f"SELECT s.id FROM {FROM} JOIN sketches k ON k.skill_id = s.id WHERE s.live = 1 "
+        f"AND {reader.own} = 1 AND coalesce(substr(k.vector, 1, ?) <> ?, 1 = 1) ORDER BY s.id"
+    )
+    return [row[0] for row in reader.rows(sql, [len(key), key])]
+
+
+def ids_meeting(reader: Reader, ids: Sequence[int], condition: Condition) -> set[int]:
+    """Return which of these versions meet a condition."""
+    sql = f"SELECT s.id FROM {FROM} WHERE s.id {reader.in_json_array} AND {condition[0]}"
+    return {row[0] for row in reader.rows(sql, [json.dumps(ids), *condition[1]])}
+
+
 def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:

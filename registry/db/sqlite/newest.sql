@@ -83,7 +83,7 @@ CREATE TABLE documents (
 );
 CREATE TABLE sketches (
     skill_id INTEGER NOT NULL CONSTRAINT pk_sketches PRIMARY KEY,
-    data BLOB NOT NULL,
+    data BLOB NOT NULL, vector BLOB,
     CONSTRAINT fk_sketches_skill_id_skills FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
 );
 CREATE TABLE skill_files (

@@ -389,3 +389,8 @@ def replace_version(
         if live.text is not None and live.content_hash is not None:
             add_contents(connection, [*packed_texts([(live.content_hash, live.text)])])
     switch(connection, incoming, [] if live is None else [live.id], names)
+
+
+def store_vectors(connection: Connection, rows: Sequence[tuple[bytes, int]]) -> None:
+    """Store sentence vectors (`catalog.search.meaning`), each with its version."""
+    execute_many(connection, "UPDATE sketches SET vector = ? WHERE skill_id = ?", rows)
