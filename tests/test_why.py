@@ -111,6 +111,18 @@ def test_a_link_is_explained_by_where_it_leads(registry, root, skill, tmp_path):
     assert reasons(registry, root / "beta") == (False, ["link-outside"])
 
 
+def test_a_link_that_two_nested_sources_recorded_is_named_once(registry, root, skill, tmp_path):
+    skill("alpha")
+    inner = tmp_path / "outer" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "alpha").symlink_to(root / "alpha")
+    write_skill(inner / "beta")
+    for folder in (root, tmp_path / "outer", inner):
+        registry.sync(str(folder))
+    (explained,) = registry.why("alpha")
+    assert [one.code for one in explained.reasons].count("link-known") == 1
+
+
 def test_an_unknown_name_is_not_found(registry):
     with pytest.raises(SkillNotFound):
         registry.why("nothing-of-the-kind")

@@ -53,12 +53,13 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
     while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
-    return sorted(
-        link
+    found = {
+        link  # sources can lie inside each other
         for root, folder, message in links_known(core.reader, core.host, list(messages), MAX_LINKS)
         if is_here(core, core.host, root) and is_safe_relative(folder)
         for link in _checked(stored.path, join(root, folder), messages[message])
-    )
+    }
+    return sorted(found)
 
 
 def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:

@@ -299,10 +299,14 @@ def compare(core: Core, name: str, other: str) -> str:
 
     Raises the errors of `History.of`, `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
     """
-    return "".join(_differing(_side(core, name), _side(core, other)))
+    return "".join(_differing(chosen(core, name), chosen(core, other)))
 
 
-def _side(core: Core, handle: str) -> tuple[History, Revision, str]:
+def chosen(core: Core, handle: str) -> tuple[History, Revision, str]:
+    """Return the history of a skill, the revision that NAME or NAME@LABEL means, and its ref.
+
+    Raises the errors of `History.of`, `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
+    """
     parts = split_label(core.reader, handle)
     if parts is None:
         found = History.of(core, handle)

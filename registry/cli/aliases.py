@@ -19,6 +19,8 @@ _UNINSTALL: Final = "'pull --remove' NAME for an installed copy, or 'delete' NAM
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
 _SYNC: Final = "'sync', which updates the catalogue from the folders"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
+_ADD_VERSION: Final = "'version add' NAME LABEL"
+_TOGETHER: Final = "'pull' NAME... --to DIR for a folder of skills, or 'export' for a web site"
 
 SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
@@ -32,7 +34,16 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("grep", "query"), "'search'"),
         **dict.fromkeys(("evals", "evaluate", "test", "score"), "'eval'"),
         **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
-        **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
+        **dict.fromkeys(("log", "revisions"), "'history'"),
+        "versions": "'version list' NAME, or 'history' NAME for every revision",
+        **dict.fromkeys(("tag", "label", "release"), _ADD_VERSION),
+        **{word: f"'version {word}' NAME@LABEL" for word in ("yank", "deprecate")},
+        **{word: f"'proposal {word}' ID" for word in ("approve", "reject")},
+        **dict.fromkeys(("rollback", "revert", "reset"), "'undo', or 'restore' NAME@LABEL"),
+        "compare": "'diff' A B for two skills, or 'copies' NAME",
+        **dict.fromkeys(("review", "reviews", "proposals", "pending"), "'proposal list'"),
+        **dict.fromkeys(("propose", "push", "submit", "upload"), "'publish' FOLDER"),
+        **dict.fromkeys(("bundle", "pack", "archive", "zip", "basket"), _TOGETHER),
         "move": "'rename' NAME NEW",
         **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
         **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
@@ -88,6 +99,12 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("roles", "rights", "permissions", "users"), "'db grants'"),
     },
     "tools": {"run": "'tools call'"},
+    "version": {
+        **dict.fromkeys(("create", "new", "set", "tag", "publish"), _ADD_VERSION),
+        **dict.fromkeys(("restore", "checkout", "use"), "'restore' NAME@LABEL"),
+        **dict.fromkeys(("diff", "show"), "'show' NAME@LABEL, or 'diff' NAME@LABEL"),
+        **dict.fromkeys(("remove", "rm", "delete", "withdraw"), "'version yank' NAME@LABEL"),
+    },
 }
 """Suggestions for unknown commands, by group ("" is the program) and typed word."""
 
@@ -108,6 +125,7 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
         "installed": "'list --agent' NAME",
         "": "'search' WORD to find skills, or 'show' NAME for one",
     },
+    "publish": {"": f"{_ADD_VERSION} to name a version"},
 }
 """Suggestions for commands that accept no arguments, by command and typed word.
 

@@ -183,6 +183,17 @@ def naming_what_helps(
         raise
 
 
+@contextmanager
+def naming_both() -> Iterator[None]:
+    """Add a note to `SkillAmbiguous`: the command that compares two of the skills."""
+    try:
+        yield
+    except errors.SkillAmbiguous as error:
+        both = " ".join(quote(escape.line(ref)) for ref in error.refs[:2])
+        error.add_note(f"To compare two of them, run: skill-registry diff {both}")
+        raise
+
+
 def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
     """Return commands that copy a skill of a remote source into a local source, and rename it."""
     from registry.sync.sources import find, target_source

@@ -40,6 +40,8 @@ class StatusChoice(Choice):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Accept ``no-document`` and ``no document`` for ``no_document``."""
         joined = "_".join(str(value).replace("-", " ").split()).lower()
+        if joined == "quarantined":
+            self.fail("To list quarantined skills, use --all --format table.", param, ctx)
         return str(super().convert(joined, param, ctx))
 
 
@@ -117,9 +119,12 @@ as_admin_option: Final = click.option(
         "Allow changes to sources of other roles and hosts. Requires admin rights on the server."
     ),
 )
-yes_option: Final = click.option("--yes", is_flag=True, help="Skip the confirmation.")
+yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Skip the confirmation.")
 yes_fetch_option: Final = click.option(
-    "--yes", is_flag=True, help="Skip the confirmation before fetching owner/repo from GitHub."
+    "-y",
+    "--yes",
+    is_flag=True,
+    help="Skip the confirmation before fetching owner/repo from GitHub.",
 )
 rights_options: Final = stack(
     yes_option,

@@ -4,6 +4,7 @@ A version is a label for the files that a skill has, and never changes. A sync a
 versions that the front matter names (`db.write.labels`).
 """
 
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,8 +14,17 @@ from registry.core import Core
 from registry.db.read.labels import version, versions
 from registry.db.read.skills import StoredSkill
 from registry.document.labels import RULE, is_label
-from registry.errors import UsageProblem, VersionExists, VersionInvalid, VersionNotFound
+from registry.errors import (
+    ChangeRefused,
+    UsageProblem,
+    VersionExists,
+    VersionInvalid,
+    VersionNotFound,
+)
+from registry.install.lockfile import read_lock
+from registry.install.provenance import owner
 from registry.model import SkillVersion, VersionState
+from registry.sync.installed import lock_of
 from registry.sync.sources import check_admin, check_owner, find
 from registry.text import is_encodable
 
@@ -30,8 +40,8 @@ def list_versions(core: Core, handle: str) -> Sequence[SkillVersion]:
 def add_version(core: Core, handle: str, label: str) -> SkillVersion:
     """Give the current files of a skill a label. If they have the label already, do nothing.
 
-    Raises `VersionExists` if other files have the label, `VersionInvalid`, `SourceNotYours`, and
-    the errors of `CurrentSkill.of` and `unusable`.
+    Raises `VersionExists` if other files have the label, `VersionInvalid`, `SourceNotYours`,
+    `ChangeRefused` for an installed copy, and the errors of `CurrentSkill.of` and `unusable`.
     """
     from registry.db.write.labels import add_label
 
@@ -44,6 +54,7 @@ def add_version(core: Core, handle: str, label: str) -> SkillVersion:
     if stored.skill.status not in {"ok", "warning"} or stored.quarantined or tree is None:
         raise unusable(core.reader, stored, stored.skill.ref)
     _check_owner(core, stored)
+    _check_original(core, stored)
     with core.writer.transaction() as connection:
         known = version(core.reader, stored.uid, label)
         if known is None:
@@ -93,6 +104,16 @@ def set_state(
     if changed is None:  # another process removed the skill for good
         raise not_found(core.reader, handle)
     return changed
+
+
+def _check_original(core: Core, stored: StoredSkill) -> None:
+    """Raise `ChangeRefused` for an unedited installed copy: versions belong to its original."""
+    lock = lock_of(stored.path)
+    entry = None if lock is None else read_lock(lock).get(os.path.basename(stored.path))
+    whose = None if entry is None else owner(core, entry)
+    if entry is not None and whose is not None and entry.tree_hash == stored.skill.tree_hash:
+        reason = f"it is the installed copy of {whose.ref}; add the version to {whose.ref}"
+        raise ChangeRefused(path=stored.path, reason=reason)
 
 
 def _check_owner(core: Core, stored: StoredSkill, *, as_admin: bool = False) -> None:

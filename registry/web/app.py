@@ -177,6 +177,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route(well_known.END, well_known.index),
             Route(f"/s/{{ref:path}}{well_known.END}", well_known.index),
             *_clawhub(),
+            Route("/info/refs", git.root),
             Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
             Route(f"{git.OLDER}/index.json", git.older_index),

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
 from registry.core import UNEXPECTED
 from registry.errors import NotFound, RegistryError, SkillAmbiguous
@@ -61,6 +61,11 @@ async def endpoint(request: Request) -> Response:
         state: AppState = request.app.state.catalogue
         found = await state.run(refusal, problem, visit_of(request))
         return PlainTextResponse(f"{found.record()['error']['message']}\n", found.status, NO_CACHE)
+
+
+async def root(request: Request) -> Response:
+    """Redirect the clone of the server's own address to the repository of the whole catalogue."""
+    return RedirectResponse(f"{PREFIX}catalogue{REFS}?{request.url.query}", 302, NO_CACHE)
 
 
 async def _answer(request: Request, address: Address | None, *, is_fetch: bool) -> Response:

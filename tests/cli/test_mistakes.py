@@ -1,6 +1,7 @@
 """Slips of the command line, and what a stranger is told about them."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -126,6 +127,15 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
         ("init", "'sync FOLDER'"),
         ("validate", "'check'"),
         ("log", "'history'"),
+        ("versions", "'version list'"),
+        ("tag", "'version add'"),
+        ("yank", "'version yank'"),
+        ("rollback", "'undo', or 'restore' NAME@LABEL"),
+        ("compare", "'diff' A B"),
+        ("review", "'proposal list'"),
+        ("approve", "'proposal approve'"),
+        ("push", "'publish' FOLDER"),
+        ("zip", "'pull' NAME... --to DIR"),
         ("undelete", "'restore'"),
         ("backup", "'db backup'"),
         ("discover", "'source discover'"),
@@ -157,12 +167,48 @@ def test_all_agents_where_one_is_asked_for_are_listed_by_a_command(library, cli,
         ("trash", "restore", "'restore'"),
         ("db", "migrate", "'db upgrade'"),
         ("db", "restore", "'cp BACKUP DATABASE'"),
+        ("version", "create", "'version add' NAME LABEL"),
+        ("version", "restore", "'restore' NAME@LABEL"),
+        ("version", "delete", "'version yank' NAME@LABEL"),
     ],
 )
 def test_a_word_inside_a_group_is_told_ours(newcomer, group, typed, told):
     ran = newcomer(group, typed)
     assert ran.exit_code == 2
     assert f"Did you mean {told}" in ran.stderr
+
+
+def test_a_label_after_a_published_skill_names_the_command_for_versions(newcomer):
+    ran = newcomer("publish", "haiku", "1.0")
+    assert ran.exit_code == 2
+    assert "Did you mean 'version add' NAME LABEL to name a version?" in ran.stderr
+
+
+def test_an_update_without_options_names_the_command_for_new_versions(library, cli):
+    ran = cli("update", "haiku")
+    assert ran.exit_code == 2
+    assert "To get new versions of installed skills, run: skill-registry pull" in ran.stderr
+
+
+def test_y_is_short_for_yes(library, cli):
+    cli("delete", "haiku")
+    assert cli("undo", "-y").stdout == "Undone: delete haiku\n"
+
+
+@pytest.mark.reads
+def test_quarantined_is_no_status_and_names_the_way_to_list_what_is(library, cli):
+    ran = cli("list", "--status", "quarantined")
+    assert ran.exit_code == 2
+    assert "To list quarantined skills, use --all --format table." in ran.stderr
+
+
+def test_a_diff_of_a_name_of_two_skills_names_the_command_that_compares_them(library, cli, skill):
+    skill("other/haiku", description="Another one.")
+    cli("sync")
+    ran = cli("diff", "haiku")
+    assert ran.exit_code == 1
+    (command,) = re.findall(r"run: skill-registry (diff .*)$", ran.stderr, re.MULTILINE)
+    assert "Another one." in cli(*command.split()).stdout
 
 
 @pytest.mark.parametrize("there", [True, False])

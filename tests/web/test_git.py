@@ -123,6 +123,13 @@ def test_the_commit_is_that_of_an_export_also_after_a_restart(wide, tmp_path):
             assert head_of(site) == commit
 
 
+def test_a_clone_of_the_servers_own_address_gets_the_whole_catalogue(wide, tmp_path):
+    with serving(wide) as site:
+        git("clone", "-q", site.base, tmp_path / "clone")
+        assert set(plugins(tmp_path / "clone")) == {"alpha", "beta", "secret"}
+        git("pull", "-q", cwd=tmp_path / "clone")
+
+
 @pytest.mark.parametrize(
     ("path", "names"),
     [

@@ -117,7 +117,8 @@ def update(
     fields = {key: value for key, value in given.items() if value not in (None, ())}
     if not (body or added or removed or fields):
         raise click.UsageError(
-            "Nothing to change: give at least one option, such as --description or --add-tag."
+            "Nothing to change: give at least one option, such as --description or --add-tag. "
+            "To get new versions of installed skills, run: skill-registry pull"
         )
     if given["tags"] and (added or removed):
         raise click.UsageError(

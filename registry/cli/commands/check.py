@@ -289,7 +289,7 @@ _code_option: Final = partial(
     help="Make the repairs that need no judgement, after showing a diff and asking.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print the diff. Requires --fix.")
-@click.option("--yes", is_flag=True, help="Skip the confirmation. Requires --fix.")
+@click.option("-y", "--yes", is_flag=True, help="Skip the confirmation. Requires --fix.")
 @options.format_options
 def command(
     session: Session,

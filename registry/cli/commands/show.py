@@ -324,6 +324,7 @@ def diff(
     home folder; NAME can also be its folder. Lines with "-" are yours, lines with "+" are from
     upstream.
     """
+    from registry.cli.hints import naming_both
     from registry.install.upstream import diff_upstream
 
     console, quarantined, fetch = session.console, None, None
@@ -338,7 +339,8 @@ def diff(
         registry = session.registry
         text = registry.compare(options.named(registry, name), options.named(registry, old))
     else:
-        text = session.registry.diff(name, old, new)
+        with naming_both():
+            text = session.registry.diff(name, old, new)
     if quarantined is not None:
         text = escape.text(text)
         console.note(f"The upstream version is quarantined. {trusting(quarantined)}", "yellow")

@@ -13,10 +13,11 @@ from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit, skill_line
 from registry.cli.prompts import confirm
 from registry.cli.session import Session, Status
-from registry.errors import RegistryError
+from registry.errors import RegistryError, SkillNotFound
 
 if TYPE_CHECKING:
     from registry.changes.trashed import Trashed
+    from registry.core import Core
     from registry.model import SkillDetail
 
 
@@ -89,6 +90,7 @@ def delete(
     "skill-registry restore release-notes",
     "skill-registry restore release-notes old-notes",
     "skill-registry restore release-notes --revision 2",
+    "skill-registry restore release-notes@1.2",
     "skill-registry trash list",
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -118,15 +120,18 @@ def restore(
     NAME is the skill's name, its source/folder, or the id from "trash list". If several match, the
     one deleted last is restored, with the same bytes and times. A skill that was removed by hand or
     with its source is restored from the database. With --revision, a current or removed skill gets
-    the files of that revision, as "history" lists them. Copies don't change without --copies; they
+    the files of that revision, as "history" lists them. NAME@LABEL gives a skill the files of that
+    version. Copies don't change without --copies; they
     are listed. For a skill in the trash, --copies restores the copies that were deleted with it. If
     you name several skills, none is restored unless all can be.
     """
+    registry = session.registry
+    if revision is None and not names[1:]:
+        names, revision = _meant(registry.core, names[0])
     if revision is not None and (source is not None or names[1:]):
         raise click.UsageError(
-            "--revision requires a single NAME and can't be combined with --source."
+            "A revision or version requires a single NAME and can't be combined with --source."
         )
-    registry = session.registry
     done = "Restored"
     if revision is not None:
         with suppress(RegistryError):  # the skill is deleted
@@ -141,6 +146,18 @@ def restore(
     session.answer(back if names[1:] or copies else back[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _meant(core: "Core", name: str) -> tuple[tuple[str], int | None]:
+    """Split the NAME@LABEL of a skill that exists into its ref and the number of the revision."""
+    from registry.catalog.resolve import split_label
+    from registry.changes.history import chosen
+
+    if split_label(core.reader, name) is not None:
+        with suppress(SkillNotFound):  # the trash may have a skill of this name
+            history, wanted, _ = chosen(core, name)
+            return (history.name,), wanted.number
+    return (name,), None
 
 
 def _tree(session: Session, name: str, number: int) -> str | None:
