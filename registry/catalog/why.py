@@ -54,7 +54,7 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
     found = {
-        link  # sources can lie inside each other
+        link  # a source can be inside another source
         for root, folder, message in links_known(core.reader, core.host, list(messages), MAX_LINKS)
         if is_here(core, core.host, root) and is_safe_relative(folder)
         for link in _checked(stored.path, join(root, folder), messages[message])
