@@ -132,7 +132,7 @@ class Undo:
         done: list[RecordedChange] = []
         try:
             for step in self.steps:
-                self._take_back(step)
+                self._undo_step(step)
                 with self.core.writer.transaction() as connection:
                     for one in step:
                         drop_changes(connection, one)
@@ -162,7 +162,7 @@ class Undo:
             else:
                 self._current(one)
 
-    def _take_back(self, step: Sequence[RecordedChange]) -> None:
+    def _undo_step(self, step: Sequence[RecordedChange]) -> None:
         """Undo the change of one skill, and of the copies that were changed with the skill."""
         if step[0].kind == "delete":
             self._restore(step)

@@ -37,7 +37,9 @@ _SHARING: Final = "codex"
 """The agent to record for the global shared folder if no installed agent reads this folder."""
 
 
-def adopt(core: Core, target: InstallTarget, how: InstallOptions = PLAIN) -> list[InstallResult]:
+def adopt(
+    core: Core, target: InstallTarget, options: InstallOptions = PLAIN
+) -> list[InstallResult]:
     """Add the skills that the lock of the ``skills`` tool lists to our lock.
 
     Raises `LockMissing` if the tool has no lock for the target.
@@ -45,7 +47,7 @@ def adopt(core: Core, target: InstallTarget, how: InstallOptions = PLAIN) -> lis
     theirs = _client_lock(core, target)
     if theirs is None:
         raise LockMissing(path=client_lock_path(target))
-    with open_transaction(core, target, how) as work:
+    with open_transaction(core, target, options) as work:
         return [_adopted(core, target, work, *one) for one in sorted(theirs.items())]
 
 
@@ -89,18 +91,20 @@ def _adopted(
     if check_folder_name(folder) is not None:
         return InstallResult(name, target.path, "failed", "no folder of a skill can have its name")
     by_label = _agents_with(target, folder)
-    laid = target.install_paths(by_label.values(), "copy", folder) if by_label else []
-    first = next((one for one in laid if _is_folder(one.path_of(folder))), None)
+    install_paths = target.install_paths(by_label.values(), "copy", folder) if by_label else []
+    first = next((one for one in install_paths if _is_folder(one.path_of(folder))), None)
     if first is None:
         return InstallResult(name, os.path.join(target.path_of(target.shared), folder), "missing")
     path = first.path_of(folder)
     if folder in work.locked:
         return InstallResult(name, path, "unchanged")
-    found = {one.label: work.found(one, folder) for one in laid}
+    found = {one.label: work.found(one, folder) for one in install_paths}
     digest = found[first.label] or ""
-    linked = [one for one in laid if one.link and found[one.label] == digest_of_link(one.link)]
+    linked = [
+        one for one in install_paths if one.link and found[one.label] == digest_of_link(one.link)
+    ]
     is_linked = bool(linked) and not first.link
-    having = linked if is_linked else [one for one in laid if found[one.label] == digest]
+    having = linked if is_linked else [one for one in install_paths if found[one.label] == digest]
     files = local_files(Place(work.folder_at(first.label), folder))
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):

@@ -48,7 +48,7 @@ from registry.sync.installed import forget_removed
 from registry.sync.sources import own_sources
 
 
-def made(entry: Locked, one: InstallPath) -> set[str]:
+def known_digests(entry: Locked, one: InstallPath) -> set[str]:
     """Return the digests that a folder or link may have at a path if a pull installed it there."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
@@ -105,12 +105,12 @@ class InstallPlan:
         stack: ExitStack,
         target: InstallTarget,
         anchor: Folder | None = None,
-        how: InstallOptions = PLAIN,
+        options: InstallOptions = PLAIN,
     ) -> None:
         self._core = core
         self._stack = stack
         self._target = target
-        self._how = how
+        self._options = options
         self._provenance = Provenance(core)
         self._own = {source.name for source in own_sources(core)}
         self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
@@ -160,7 +160,8 @@ class InstallPlan:
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
         """Return True if an install path has the files that a pull wrote, and not a link."""
-        were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
+        known_paths = self._known_paths(known, folder)
+        were_files = {each.label for each in known_paths if not each.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
         return one.label in were_files and S_ISDIR(mode)
 
@@ -182,21 +183,21 @@ class InstallPlan:
             if known is not None and bool(known.agents) != bool(ids):
                 there = "for agents" if known.agents else f"into {self._target.path} itself"
                 return InstallResult(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
-            ids = self._others(skill, sorted({*ids, *(known.agents if known else ())}))
+            ids = self._agents_without_it(skill, sorted({*ids, *(known.agents if known else ())}))
             if not ids:
                 mode = "copy"
             mode = mode or self._mode(known, ids)
-            laid = self._paths(tuple(ids), mode, folder)
-            path = laid[0].path_of(folder)
-            if reason := self._refusal(known, skill, laid):
+            install_paths = self._paths(tuple(ids), mode, folder)
+            path = install_paths[0].path_of(folder)
+            if reason := self._refusal(known, skill, install_paths):
                 return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            entry = self._named_as(known, locked(skill, entries, tuple(ids), mode))
-            state, lost = self._put(folder, entry, entries, laid)
+            entry = self._with_known_origin(known, locked(skill, entries, tuple(ids), mode))
+            state, lost = self._install(folder, entry, entries, install_paths)
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            return self._left(folder, skill, entry, edited)
+            return self._result_of_edited(folder, skill, entry, edited)
         except RegistryError as error:
             return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
@@ -205,14 +206,16 @@ class InstallPlan:
             return InstallResult(skill.ref, path, "failed", error.strerror)
         return InstallResult(skill.ref, path, state, lost)
 
-    def _left(self, folder: str, skill: Skill, entry: Locked, edited: Edited) -> InstallResult:
+    def _result_of_edited(
+        self, folder: str, skill: Skill, entry: Locked, edited: Edited
+    ) -> InstallResult:
         """Return the result for a folder that was left unchanged because it was edited.
 
         ``entry`` is the entry that the lock would get.
         """
         known, reason = self.locked.get(folder), edited.reason
         is_edit = known is not None and reason != EQUAL
-        if is_edit and self._how.keep:
+        if is_edit and self._options.keep:
             self.note(folder, replace(entry, digest=""))
             return InstallResult(skill.ref, edited.path, "unchanged", KEPT)
         if reason and is_edit and known and known.tree_hash != skill.tree_hash:
@@ -233,13 +236,13 @@ class InstallPlan:
         In these folders, an installed copy or link is removed. If ``entries`` is None, the files
         are not available, and ``reason`` tells why.
         """
-        laid = self._known_paths(entry, folder)
-        path = laid[0].path_of(folder)
+        install_paths = self._known_paths(entry, folder)
+        path = install_paths[0].path_of(folder)
         if entries is None:
             return InstallResult(entry.ref, path, "failed", reason or _NOT_SO)
         try:
-            wanted = [one for one in laid if one.label not in without]
-            state, lost = self._put(folder, entry, entries, wanted)
+            wanted = [one for one in install_paths if one.label not in without]
+            state, lost = self._install(folder, entry, entries, wanted)
         except Edited as edited:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
         return InstallResult(entry.ref, path, state, lost)
@@ -264,18 +267,18 @@ class InstallPlan:
         the lock.
         """
         entry = self.locked.get(folder)
-        laid = self._known_paths(entry, folder)
+        install_paths = self._known_paths(entry, folder)
         ref = skill.ref if skill is not None else self.locked[folder].ref
         states: set[State] = set()
         told = []
-        for one in laid:
+        for one in install_paths:
             found = self.found(one, folder)
             if found is None:
                 states.add("missing")
-            elif entry is None or found not in made(entry, one):
+            elif entry is None or found not in known_digests(entry, one):
                 states.add("edited")
                 told += [] if entry is None else [self._edits(folder, entry, one)]
-        path = laid[0].path_of(folder)
+        path = install_paths[0].path_of(folder)
         is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
         is_held = skill is not None and (skill.source, skill.folder) in self._quarantined
         if is_behind and not states:
@@ -311,27 +314,27 @@ class InstallPlan:
     def remove(self, folder: str) -> InstallResult:
         """Remove the folders and links of an installed skill, except edited folders."""
         entry = self.locked[folder]
-        laid = self._known_paths(entry, folder)
-        path = laid[0].path_of(folder)
+        install_paths = self._known_paths(entry, folder)
+        path = install_paths[0].path_of(folder)
         parts = []
         lost = []
         edits: dict[str, str] = {}
-        for one in laid:
+        for one in install_paths:
             found = self.found(one, folder)
-            if found is not None and found not in made(entry, one):
+            if found is not None and found not in known_digests(entry, one):
                 told = self._edits(folder, entry, one)
-                if not self._how.force:
+                if not self._options.force:
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
                 edits[one.label] = found
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
-        edits = self._keep(folder, edits)
-        missing = _missing(laid, folder)
-        if parts and not self._carry_out(folder, parts, (), None):
+        edits = self._keep_edits(folder, edits)
+        missing = _missing(install_paths, folder)
+        if parts and not self._swap_all(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
-        self._displaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
+        self._record_replaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -351,7 +354,7 @@ class InstallPlan:
             if group is not None and group.is_decided():
                 self.note(group.folder, group.entry())
 
-    def _carry_out(
+    def _swap_all(
         self,
         folder: str,
         parts: Sequence[TargetChange],
@@ -369,7 +372,7 @@ class InstallPlan:
         self.note(folder, entry)
         return True
 
-    def _displaced(
+    def _record_replaced(
         self,
         folder: str,
         entry: Locked | None,
@@ -383,7 +386,7 @@ class InstallPlan:
         Call this method after the lock entry was changed.
         """
 
-    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+    def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
         """Copy the edits that the pull will replace; return the edits that `undo` can restore."""
         del folder
         return edits
@@ -394,7 +397,7 @@ class InstallPlan:
         is_there = os.path.lexists(path)
         base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
         part = TargetChange(label, base, "")
-        if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
+        if not self._swap_all(folder, [part], entries, self.locked.get(folder), is_edit=True):
             raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
@@ -405,20 +408,20 @@ class InstallPlan:
             self.locked[folder] = entry
 
     def _refusal(
-        self, known: Locked | None, skill: Skill, laid: Sequence[InstallPath]
+        self, known: Locked | None, skill: Skill, install_paths: Sequence[InstallPath]
     ) -> str | None:
         if skill.source in self._own and (
-            reason := overlap_reason(skill, [one.path for one in laid])
+            reason := overlap_reason(skill, [one.path for one in install_paths])
         ):
             return reason
-        reason = None if self._how.force else is_taken(self._core, known, skill)
+        reason = None if self._options.force else is_taken(self._core, known, skill)
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
-    def _others(self, skill: Skill, ids: list[str]) -> list[str]:
+    def _agents_without_it(self, skill: Skill, ids: list[str]) -> list[str]:
         """Return the agents that don't read the skill's own folder, or ``ids`` if all do."""
         if skill.source not in self._own:
             return ids
-        folders = {one: [laid.path for laid in self._paths((one,), "copy", "")] for one in ids}
+        folders = {one: [each.path for each in self._paths((one,), "copy", "")] for one in ids}
         return [one for one in ids if not overlap_reason(skill, folders[one])] or ids
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
@@ -433,61 +436,60 @@ class InstallPlan:
     def _edits(self, folder: str, known: Locked, one: InstallPath) -> str:
         return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
 
-    def _put(
+    def _install(
         self,
         folder: str,
         entry: Locked,
         entries: Sequence[FileContent],
-        laid: Sequence[InstallPath],
+        install_paths: Sequence[InstallPath],
     ) -> tuple[State, str | None]:
-        """Install a skill at the paths ``laid``; return the new state and a summary of edits.
-
-        The summary is about the edits that were replaced.
-        """
+        """Install a skill; return the new state, and a summary of the edits that were replaced."""
         known = self.locked.get(folder)
         parts: list[TargetChange] = []
         kept = None
         lost: list[str] = []
         edits: dict[str, str] = {}
-        for one in laid:
+        for one in install_paths:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
                 continue
             # A path that should have a link may have files, if the file system can't store links.
             may_be_files = not one.is_link or (known is not None and known.mode == "link")
-            if may_be_files and self._is_right(one, folder, found, entry, entries):
+            if may_be_files and self._has_wanted_files(one, folder, found, entry, entries):
                 if not (
-                    self._how.adopt or self._how.force or self._was_installed(known, folder, one)
+                    self._options.adopt
+                    or self._options.force
+                    or self._was_installed(known, folder, one)
                 ):
                     raise Edited(one.path_of(folder), EQUAL)
                 kept = found
                 continue
-            if found is not None and (known is None or found not in made(known, one)):
+            if found is not None and (known is None or found not in known_digests(known, one)):
                 place = Place(self.folder_at(one.label), folder)
                 was_pulled = known is not None and self._holds_files(known, folder, one)
                 told = self._edits(folder, known, one) if known else diff_summary(place, entries)
-                if not (self._how.force or (self._how.theirs and was_pulled)):
+                if not (self._options.force or (self._options.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
                 edits[one.label] = found
             parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or entry.digest)
-        left = self._left_behind(known, folder, laid) if known else []
+        left = self._unused_paths(known, folder, install_paths) if known else []
         if not parts and not left:
             self.locked[folder] = entry
             if known is not None and known != entry:
-                self._displaced(folder, known, {}, (), is_kept=True)
+                self._record_replaced(folder, known, {}, (), is_kept=True)
             return "unchanged", None if known is not None else ADOPTED
-        edits = self._keep(folder, edits)
-        places = [*laid, *(self._known_paths(known, folder) if known else ())]
+        edits = self._keep_edits(folder, edits)
+        places = [*install_paths, *(self._known_paths(known, folder) if known else ())]
         missing = _missing(places, folder)
-        if not self._carry_out(folder, [*parts, *left], entries, entry):
+        if not self._swap_all(folder, [*parts, *left], entries, entry):
             raise Edited(places[0].path_of(folder))
         before = {None, *edits.values()}
         was_free = kept is None and all(part.base in before for part in [*parts, *left])
         is_new = was_free and not edits
         is_kept = len(lost) == len(edits) and (known is not None or was_free)
-        self._displaced(folder, known, edits, missing, is_kept=is_kept)
+        self._record_replaced(folder, known, edits, missing, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
@@ -495,7 +497,7 @@ class InstallPlan:
             one.path == it.path for it in self._known_paths(known, folder)
         )
 
-    def _is_right(
+    def _has_wanted_files(
         self,
         one: InstallPath,
         folder: str,
@@ -510,19 +512,19 @@ class InstallPlan:
             return known.tree_hash == entry.tree_hash
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
-    def _left_behind(
-        self, known: Locked, folder: str, laid: Sequence[InstallPath]
+    def _unused_paths(
+        self, known: Locked, folder: str, install_paths: Sequence[InstallPath]
     ) -> list[TargetChange]:
         """Return changes that remove the folders and links that the new plan no longer uses."""
-        paths = {one.path for one in laid}
+        paths = {one.path for one in install_paths}
         found = []
         for one in self._known_paths(known, folder):
             there = None if one.path in paths else self.found(one, folder)
-            if there is not None and there in made(known, one):
+            if there is not None and there in known_digests(known, one):
                 found.append(TargetChange(one.label, there, None))
         return found
 
-    def _named_as(self, known: Locked | None, entry: Locked) -> Locked:
+    def _with_known_origin(self, known: Locked | None, entry: Locked) -> Locked:
         """Return ``entry`` with the ref and the origin of the known entry, if the files are equal.
 
         The known origin is kept even if its address is not a source on this machine. The ref
@@ -531,7 +533,7 @@ class InstallPlan:
         """
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
-        if known.origin is not None and entry.origin is None and not self._how.force:
+        if known.origin is not None and entry.origin is None and not self._options.force:
             return replace(known, agents=entry.agents, mode=entry.mode, pin=entry.pin)
         before = known.source, known.folder, known.origin
         is_same = before == (entry.source, entry.folder, entry.origin)
@@ -554,9 +556,9 @@ class InstallTransaction(InstallPlan):
         stack: ExitStack,
         target: InstallTarget,
         anchor: Folder,
-        how: InstallOptions,
+        options: InstallOptions,
     ) -> None:
-        super().__init__(core, stack, target, anchor, how)
+        super().__init__(core, stack, target, anchor, options)
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
@@ -587,7 +589,7 @@ class InstallTransaction(InstallPlan):
             forget_removed(self._core, self._removed)
         self._removed.clear()
 
-    def _displaced(
+    def _record_replaced(
         self,
         folder: str,
         entry: Locked | None,
@@ -599,7 +601,7 @@ class InstallTransaction(InstallPlan):
         now = self.locked.get(folder)
         self.changed[folder] = InstallRecord.of(entry, now, edits, missing, is_kept=is_kept)
 
-    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+    def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
         return {
             label: digest
             for label, digest in edits.items()
@@ -619,7 +621,7 @@ class InstallTransaction(InstallPlan):
             elif staging.record_in(self._anchor, name) is None:  # else begun in another folder
                 self._behind.append(lambda name=name: staging.clear(self._anchor, name))  # type: ignore[misc]
 
-    def _carry_out(
+    def _swap_all(
         self,
         folder: str,
         parts: Sequence[TargetChange],

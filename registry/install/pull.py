@@ -35,22 +35,24 @@ from registry.remotes.git import COMMIT
 
 
 def pull(
-    core: Core, skills: Sequence[Skill], target: InstallTarget, how: InstallOptions = PLAIN
+    core: Core, skills: Sequence[Skill], target: InstallTarget, options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Write skills into folders with their names, and leave folders with equal files unchanged.
 
-    The following are also left unchanged, unless an option of ``how`` allows the change: edited
+    The following are also left unchanged, unless an option of ``options`` allows the change: edited
     folders, folders that no pull made, and folders of skills from another source. If a remote
     source has the original of an installed copy, the original is installed. Raises `PullClash`,
     `PullRefused`, `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
     """
-    target.labels(how.agents)
+    target.labels(options.agents)
     skills = [original(core, one) for one in skills]
-    places, refused = folders(skills, target.path, for_agents=bool(how.agents))
-    with open_transaction(core, target, how) as work:
+    places, refused = folders(skills, target.path, for_agents=bool(options.agents))
+    with open_transaction(core, target, options) as work:
         found = [
-            _noted(core, work, folder, work.pull(folder, places[folder], how.agents, how.mode))
-            for folder in how.with_progress(places)
+            _noted(
+                core, work, folder, work.pull(folder, places[folder], options.agents, options.mode)
+            )
+            for folder in options.with_progress(places)
         ]
     return found + refused
 
@@ -64,7 +66,7 @@ def update(
     core: Core,
     target: InstallTarget,
     names: Mapping[str, str | None] | None = None,
-    how: InstallOptions = PLAIN,
+    options: InstallOptions = PLAIN,
 ) -> list[InstallResult]:
     """Update the installed skills in the folders ``names``, or all skills that the lock lists.
 
@@ -76,24 +78,24 @@ def update(
     if not os.path.isdir(target.path):
         check_locked(target)
     with ExitStack() as stack:
-        origins = LockedOrigins(core, stack, offline=how.offline)
-        work = stack.enter_context(open_transaction(core, target, how))
+        origins = LockedOrigins(core, stack, offline=options.offline)
+        work = stack.enter_context(open_transaction(core, target, options))
         check_locked(target)  # `open_transaction` has finished or undone any interrupted pull
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
         found = []
-        for folder in how.with_progress(chosen):
+        for folder in options.with_progress(chosen):
             entry = work.locked[folder]
             pin = entry.pin if names is None else names[folder]
             versions = versions_of(core, entry)
             stays = is_withdrawn(versions) if pin is None else pin == entry.pin
             skill = None if stays else owner(core, entry)
             if skill is not None:
-                told = _pull_one(core, work, folder, skill, pin, how.mode)
+                told = _pull_one(core, work, folder, skill, pin, options.mode)
             else:
                 told = work.check(folder, None) if stays else work.compare(folder, None)
-                is_wanted = told.state == "edited" and (how.force or how.theirs)
+                is_wanted = told.state == "edited" and (options.force or options.theirs)
                 if told.state == "missing" or is_wanted:
                     told = _restore_one(core, work, origins, folder, entry)
             now = work.locked[folder]
@@ -119,15 +121,15 @@ def _pull_one(
 
 
 def remove(
-    core: Core, target: InstallTarget, names: Sequence[str], how: InstallOptions = PLAIN
+    core: Core, target: InstallTarget, names: Sequence[str], options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Remove the installed skills in these folders, and their links. Edited skills stay."""
-    with open_transaction(core, target, how) as work:
+    with open_transaction(core, target, options) as work:
         return [work.remove(folder) for folder in names]
 
 
 def restore_from_lock(
-    core: Core, target: InstallTarget, how: InstallOptions = PLAIN
+    core: Core, target: InstallTarget, options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
     """Restore every skill to the state that the lock records, byte for byte, or change nothing.
 
@@ -139,8 +141,8 @@ def restore_from_lock(
     missing: dict[str, list[str]] = {}
     kind: type[LockNotMet] = LockEdited
     with ExitStack() as stack:
-        origins = LockedOrigins(core, stack, offline=how.offline)
-        with open_transaction(core, target, replace(how, dry_run=True)) as plan:
+        origins = LockedOrigins(core, stack, offline=options.offline)
+        with open_transaction(core, target, replace(options, dry_run=True)) as plan:
             wanted = [one for one in sorted(plan.locked) if not plan.is_as_locked(one)]
             origins.expect(_unknown(core, [plan.locked[one] for one in wanted]))
             for folder in wanted:
@@ -153,7 +155,7 @@ def restore_from_lock(
         if missing:
             lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
             raise kind(path=os.path.join(target.path, lockfile.NAME), missing=lines)
-        with open_transaction(core, target, how) as work:
+        with open_transaction(core, target, options) as work:
             return [
                 _noted(core, work, folder, _restore_one(core, work, origins, folder, entry))
                 for folder, entry in sorted(work.locked.items())
@@ -260,41 +262,37 @@ def check(
     ``names`` or, without names, in all folders.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
-        standing = InstallPlan(core, stack, target)
-        standing.begin()
+        plan = InstallPlan(core, stack, target)
+        plan.begin()
         if skills is not None:
-            for_agents = any(entry.agents for entry in standing.locked.values())
+            for_agents = any(entry.agents for entry in plan.locked.values())
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
-            return [_check_one(core, standing, *place) for place in places.items()] + refused
+            return [_check_one(core, plan, *place) for place in places.items()] + refused
         return [
-            _check_one(core, standing, folder, None)
-            for folder in sorted(standing.locked)
+            _check_one(core, plan, folder, None)
+            for folder in sorted(plan.locked)
             if names is None or folder in names
         ]
 
 
-def _check_one(
-    core: Core, standing: InstallPlan, folder: str, skill: Skill | None
-) -> InstallResult:
+def _check_one(core: Core, plan: InstallPlan, folder: str, skill: Skill | None) -> InstallResult:
     """Compare an installed skill with ``skill``, or if it is None with the skill of its lock entry.
 
     A pinned skill, and a skill whose current files are a yanked version, keep their files. So they
     are only compared with the lock.
     """
-    entry = standing.locked.get(folder)
+    entry = plan.locked.get(folder)
     if entry is None:
-        return standing.check(folder, skill)
+        return plan.check(folder, skill)
     versions = versions_of(core, entry)
     stays = entry.pin is not None or is_withdrawn(versions)
     if isinstance(skill, PinnedSkill) or not stays:
         told = (
-            standing.compare(folder, owner(core, entry))
-            if skill is None
-            else standing.check(folder, skill)
+            plan.compare(folder, owner(core, entry)) if skill is None else plan.check(folder, skill)
         )
     else:
-        told = standing.check(folder, None)
+        told = plan.check(folder, None)
     return noted(told, entry, versions)
 
 
@@ -302,24 +300,24 @@ def _check_one(
 def open_transaction(
     core: Core,
     target: InstallTarget,
-    how: InstallOptions = PLAIN,
+    options: InstallOptions = PLAIN,
     *,
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open the transaction that changes a target, or only a plan if ``how`` asks for a dry run.
+    """Open the transaction that changes a target, or only a plan if ``options`` asks for a dry run.
 
     If ``remembers``, the pull is recorded for `undo`. ``wait`` is the maximum time to wait for
     another pull to end, in seconds.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
-        if how.dry_run:
-            standing = InstallPlan(core, stack, target, how=how)
-            standing.begin()
-            yield standing
+        if options.dry_run:
+            plan = InstallPlan(core, stack, target, options=options)
+            plan.begin()
+            yield plan
             return
         work = InstallTransaction(
-            core, stack, target, stack.enter_context(open_exclusively(target.path, wait)), how
+            core, stack, target, stack.enter_context(open_exclusively(target.path, wait)), options
         )
         history.note_begun(target)
         try:

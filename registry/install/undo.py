@@ -38,7 +38,7 @@ Fate: TypeAlias = Literal["removed", "replaced", "returned"]
 _DRY: Final = InstallOptions(dry_run=True)
 
 
-class Taken(NamedTuple):
+class UndoEffect(NamedTuple):
     """The effect of undoing a pull on a skill, and the number of folders in which it happens.
 
     ``places`` is 0 if only the skill's entry in the lock file changes.
@@ -74,7 +74,7 @@ class PullUndo:
     core: Core
     change: RecordedChange
     target: InstallTarget
-    brought: dict[str, InstallRecord]
+    records: dict[str, InstallRecord]
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
@@ -94,27 +94,27 @@ class PullUndo:
     @property
     def is_removal(self) -> bool:
         """True if the command was ``pull --remove``."""
-        return all(one.left is None for one in self.brought.values())
+        return all(one.left is None for one in self.records.values())
 
     @property
-    def taken(self) -> list[Taken]:
+    def effects(self) -> list[UndoEffect]:
         """The skills that the undo still has to restore, each with what will happen to it.
 
         A skill is listed several times if it is removed from one folder and restored in another.
         """
-        found: list[Taken] = []
+        found: list[UndoEffect] = []
         locked = read_lock(self.target.path)
-        for folder, one in self.brought.items():
+        for folder, one in self.records.items():
             if self._is_as_before(locked.get(folder), folder) and not one.edits:
                 continue
             fates: Counter[Fate] = Counter(self._fates(folder))
             fates = fates or Counter({"replaced": 0})
-            found += [Taken(one.name, fate, places) for fate, places in sorted(fates.items())]
+            found += [UndoEffect(one.name, fate, places) for fate, places in sorted(fates.items())]
         return found
 
     def _fates(self, folder: str) -> Iterator[Fate]:
         """Yield what the undo does to a skill in each folder that it changes."""
-        one = self.brought[folder]
+        one = self.records[folder]
         before, after = self._places(one.state, folder), self._places(one.left, folder)
         is_new = (one.state or [])[:1] != (one.left or [])[:1]
         changed = {*one.edits, *(before if is_new else ())} - {*one.missing}
@@ -142,7 +142,7 @@ class PullUndo:
             drop_change(connection, self.change)
 
     def diff(self) -> str:
-        """Return an empty diff, because `taken` lists the differences.
+        """Return an empty diff, because `effects` lists the differences.
 
         Raises the errors of `carry_out`.
         """
@@ -159,7 +159,7 @@ class PullUndo:
         self._check_lock()  # opening the lock would create its folder
         with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
-                self._take_back(work, folder)
+                self._undo_skill(work, folder)
         self.forget()
 
     def _check_lock(self) -> None:
@@ -174,7 +174,7 @@ class PullUndo:
         self._check_lock()
         found = []
         with open_transaction(self.core, self.target, _DRY) as plan:
-            for folder, one in self.brought.items():
+            for folder, one in self.records.items():
                 now = plan.locked.get(folder)
                 if not one.is_kept:
                     raise self._refused(f"the replaced files of {one.name} are not kept")
@@ -184,14 +184,14 @@ class PullUndo:
                             raise self._refused(f"{one.name} was pulled or removed there since")
                         if now is not None:
                             self._check(plan.check(folder, None))
-                    self._take_back(plan, folder)
+                    self._undo_skill(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
                     continue  # already restored, or a later pull replaced the entry
                 found.append(folder)
         return found
 
     def _is_back(self, plan: InstallPlan, folder: str) -> bool:
-        one = self.brought[folder]
+        one = self.records[folder]
         return self._is_as_before(plan.locked.get(folder), folder) and all(
             self._is_there(label, folder)
             and digest_of(Place(plan.folder_at(label), folder)) == kept
@@ -200,7 +200,7 @@ class PullUndo:
 
     def _is_as_before(self, now: Locked | None, folder: str) -> bool:
         """Tell whether a skill is in its state from before the pull, apart from its edits."""
-        one = self.brought[folder]
+        one = self.records[folder]
         # If the pull only restored missing files, the lock's entry doesn't show whether they exist.
         missing = one.missing if one.state == one.left else ()
         return state_of(now) == one.state and not any(
@@ -210,19 +210,19 @@ class PullUndo:
     def _is_there(self, label: str, folder: str) -> bool:
         return os.path.lexists(os.path.join(self.target.path_of(label), folder))
 
-    def _take_back(self, work: InstallPlan, folder: str) -> None:
-        one, edits = self.brought[folder], {}
+    def _undo_skill(self, work: InstallPlan, folder: str) -> None:
+        one, edits = self.records[folder], {}
         for label, kept in one.edits.items():
             entries = kept_edit(self.core, kept)
             if entries is None:
                 raise self._refused(f"the replaced files of {one.name} are not kept")
             edits[label] = entries
-        self._take_back_installed(work, folder)
+        self._undo_installed(work, folder)
         for label, entries in edits.items():
             work.put_edit(folder, label, entries)
 
-    def _take_back_installed(self, work: InstallPlan, folder: str) -> None:
-        one, now = self.brought[folder], work.locked.get(folder)
+    def _undo_installed(self, work: InstallPlan, folder: str) -> None:
+        one, now = self.records[folder], work.locked.get(folder)
         before = one.before
         if before is None:
             self._check(work.remove(folder))

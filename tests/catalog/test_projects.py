@@ -1,4 +1,4 @@
-"""A project's skills are seen where the project is, and hide others only there (DESIGN, Identity)."""
+"""A project's skills are seen where the project is, and hide others only there."""
 
 import subprocess
 
@@ -91,6 +91,12 @@ def test_a_stored_ref_finds_its_skill_from_wherever_it_is_asked_for(seen_from):
         for ref, place in refs.items():
             found = here.resolve(ref)
             assert (found.ref, (found.source, found.folder)) == (ref, place)
+
+
+def test_the_skills_that_are_seen_here_are_explained_before_those_of_other_projects(seen_from):
+    outside = [one.skill.source for one in seen_from("work").why("deploy")]
+    assert (outside[:2], {*outside[2:]}) == (["team", "user"], {"one", "two"})
+    assert [one.skill.source for one in seen_from("work/two").why("deploy")][-1] == "one"
 
 
 def test_all_says_what_the_projects_skill_hides_here(seen_from):

@@ -3,6 +3,7 @@
 A place holds one of the texts "base", "new" and "edit", or nothing.
 """
 
+import os
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,31 @@ def test_a_file_is_replaced_whole_or_not_at_all(disk, tmp_path, monkeypatch):
         swap.replace_file(place, b"three")
     assert [one.name for one in path.parent.iterdir()] == ["index.json"]
     assert path.read_bytes() == b"two"
+
+
+def test_a_replaced_file_is_on_the_disk_before_its_name_and_the_name_at_the_end(disk, monkeypatch):
+    place, steps = Place(disk.live.folder, "index.json"), []
+    flush, rename = os.fsync, swap.replace
+
+    def fsync(descriptor):
+        steps.append(os.fstat(descriptor).st_ino)
+        flush(descriptor)
+
+    def replace(one, other):
+        steps.append("renamed")
+        rename(one, other)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(swap, "replace", replace)
+    swap.replace_file(place, b"one")
+    file, folder = os.stat(place.path).st_ino, os.fstat(place.folder.fd).st_ino
+    assert steps == [file, "renamed", folder]
+
+
+@pytest.mark.parametrize("kind", ["update", "create"])
+def test_only_known_content_is_cleared(disk, kind):
+    disk.put(staged="new", old="base" if kind == "update" else None, aside="edit")
+    disk.swap(kind).clear()
+    assert disk.has == {"aside": "edit"}
+    Swap(disk.live, None, None, None).clear()
+    assert disk.has == {"aside": "edit"}

@@ -126,7 +126,7 @@ class TestEdits:
         assert tree(project) == before
         by_theirs = [("alpha", "updated" if ".agents" in str(edited) else "edited")]
         assert place.update(theirs=True) == by_theirs
-        (told,) = update(place.core, place.target, how=InstallOptions(force=True))
+        (told,) = update(place.core, place.target, options=InstallOptions(force=True))
         if ".claude" in str(edited):  # a folder that no pull made
             assert (told.state, "SKILL.md differs (+1 -8)" in told.reason) == ("updated", True)
         assert place.check() == {"alpha": "unchanged"}

@@ -11,7 +11,7 @@ import pytest
 from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
-from registry.install.plan import InstallPlan
+from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.pull import pull, restore_from_lock
 from registry.install.targets import InstallOptions, InstallTarget
 from registry.install.undo import last_change
@@ -39,7 +39,7 @@ def test_a_pull_of_several_skills_is_one_change_and_all_that_came_goes(library, 
     found = last_change(library.core)
     assert (found.change.kind, found.change.name) == ("pull", "alpha, beta")
     assert found.change.folder == str(project)
-    assert found.taken == [("alpha", "removed", 2), ("beta", "removed", 2)]
+    assert found.effects == [("alpha", "removed", 2), ("beta", "removed", 2)]
     found.carry_out()
     assert tree(project) == {}
     assert place.locked == {}
@@ -54,7 +54,7 @@ def test_what_a_pull_replaced_comes_back_and_the_lock_with_it(library, place, pr
     library.update("alpha", description="Two.", files={"run": None, "new": b"new"})
     assert place.update() == [("alpha", "updated"), ("beta", "unchanged")]
     found = last_change(library.core)
-    assert found.taken == [("alpha", "replaced", 2)]
+    assert found.effects == [("alpha", "replaced", 2)]
     found.carry_out()
     assert (tree(project), lock(project)) == before
     assert [undo(library), undo(library)] == ["update", "pull"]
@@ -65,7 +65,7 @@ def test_what_was_removed_comes_back(library, place, project):
     place.pull("alpha")
     before = tree(project), lock(project)
     place.remove("alpha")
-    assert last_change(library.core).taken == [("alpha", "returned", 2)]
+    assert last_change(library.core).effects == [("alpha", "returned", 2)]
     assert undo(library) == "pull"
     assert (tree(project), lock(project)) == before
 
@@ -240,7 +240,7 @@ def test_a_pull_that_restores_a_missing_skill_is_undone_and_no_earlier_pull(
     assert repair(library, place, how) == [("alpha", "added"), ("beta", "unchanged")]
     assert changes(library) == ["pull", "pull"]
     found = last_change(library.core)
-    assert (found.change.name, found.taken) == ("alpha", [("alpha", "removed", 2)])
+    assert (found.change.name, found.effects) == ("alpha", [("alpha", "removed", 2)])
     found.carry_out()
     assert (tree(project), lock(project)) == before
     assert undo(library) == "pull"
@@ -258,7 +258,7 @@ def test_only_the_restored_folder_or_link_is_removed_again(library, place, proje
     before = tree(project), lock(project)
     assert tree(project) != {}
     place.update()
-    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    assert last_change(library.core).effects == [("alpha", "removed", 1)]
     undo(library)
     assert (tree(project), lock(project)) == before
 
@@ -280,7 +280,7 @@ def test_a_restored_skill_that_is_missing_again_needs_no_undo(library, place, pr
     place.update()
     shutil.rmtree(project / ".agents/skills/alpha")
     before = tree(project), lock(project)
-    assert last_change(library.core).taken == []
+    assert last_change(library.core).effects == []
     undo(library)
     assert (tree(project), lock(project)) == before
 
@@ -305,7 +305,7 @@ def test_a_newer_version_in_place_of_a_missing_one_leaves_no_folder(library, pla
     library.update("alpha", description="Two.")
     place.update()
     fates = [("alpha", "removed", 1)] + [("alpha", "replaced", 1)] * (how == "copy")
-    assert last_change(library.core).taken == fates
+    assert last_change(library.core).effects == fates
     undo(library)
     assert (tree(project), lock(project)) == before
 
@@ -316,7 +316,7 @@ def test_a_newer_version_where_all_was_missing_is_removed(library, place, projec
     before = tree(project), lock(project)
     library.update("alpha", description="Two.")
     place.update()
-    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    assert last_change(library.core).effects == [("alpha", "removed", 1)]
     undo(library)
     assert (tree(project), lock(project)) == before == ({}, before[1])
 
@@ -327,7 +327,7 @@ def test_the_removal_of_a_missing_skill_gives_its_entry_back_and_no_folder(libra
     (project / ".claude/skills/alpha").unlink()
     before = tree(project), lock(project)
     place.remove("alpha")
-    assert last_change(library.core).taken == [("alpha", "replaced", 0)]
+    assert last_change(library.core).effects == [("alpha", "replaced", 0)]
     undo(library)
     assert (tree(project), lock(project)) == before
 
@@ -338,7 +338,7 @@ def test_a_folder_that_the_pull_added_is_removed_and_the_other_is_not_counted(
     place.pull("alpha", agents=["claude-code"])
     before = tree(project), lock(project)
     place.pull("alpha", agents=["windsurf"])
-    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    assert last_change(library.core).effects == [("alpha", "removed", 1)]
     undo(library)
     assert (tree(project), lock(project)) == before
 
@@ -391,7 +391,7 @@ def test_an_undo_that_was_killed_is_gone_on_with(library, place, project, monkey
     real = InstallPlan.remove
 
     def remove(self, folder):
-        if folder == "beta" and not self._how.dry_run:
+        if folder == "beta" and isinstance(self, InstallTransaction):
             raise Killed
         return real(self, folder)
 
@@ -419,7 +419,7 @@ def test_of_a_pull_that_failed_in_the_middle_what_came_is_taken_back(
         skills = [library.resolve(name) for name in ("alpha", "beta")]
         with pytest.raises(Exception, match="No space left"):
             pull(library.core, skills, place.target, InstallOptions(agents=["codex"]))
-    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    assert last_change(library.core).effects == [("alpha", "removed", 1)]
     undo(library)
     assert tree(project) == {}
 
@@ -437,7 +437,7 @@ def test_an_edit_of_a_skill_of_which_the_lock_alone_changed_is_no_hindrance(
     assert place.locked["beta"] != first["beta"]
     (project / ".agents/skills/beta/SKILL.md").write_text("By hand.\n")
     found = last_change(library.core)
-    assert (found.change.name, found.taken) == ("alpha", [("alpha", "replaced", 2)])
+    assert (found.change.name, found.effects) == ("alpha", [("alpha", "replaced", 2)])
     found.carry_out()
     assert place.locked == first
     assert (project / ".agents/skills/beta/SKILL.md").read_text() == "By hand.\n"
@@ -450,7 +450,7 @@ def test_an_edit_that_gave_way_to_what_was_pulled_before_is_not_passed_over(
     document = project / ".agents/skills/alpha/SKILL.md"
     document.write_text("By hand.\n")
     assert place.update(theirs=True) == [("alpha", "updated")]
-    assert last_change(library.core).taken == [("alpha", "replaced", 2)]
+    assert last_change(library.core).effects == [("alpha", "replaced", 2)]
     undo(library)
     assert document.read_text() == "By hand.\n"
     assert place.check() == {"alpha": "edited"}

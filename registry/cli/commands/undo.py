@@ -190,7 +190,7 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
 
     if not isinstance(undo, PullUndo):
         return
-    if not (taken := undo.taken):
+    if not (taken := undo.effects):
         yield "All skills already have their earlier version."
     for one in taken:
         places = formatting.count(one.places, "place")

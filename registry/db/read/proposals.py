@@ -54,12 +54,10 @@ MAX_LISTED: Final = 1000
 """Maximum number of proposals in a list."""
 
 
-def list_proposals(
-    reader: Reader, *, state: str | None = PENDING, limit: int = MAX_LISTED
-) -> list[Proposal]:
+def list_proposals(reader: Reader, *, state: str | None = PENDING) -> list[Proposal]:
     """Return the proposals with a state, the oldest first; None means all states."""
     rest = "" if state is None else "WHERE p.state = ? "
-    values = (limit,) if state is None else (state, limit)
+    values = (MAX_LISTED,) if state is None else (state, MAX_LISTED)
     sql = _SQL.format(rest=f"{rest}ORDER BY p.created_at, p.id LIMIT ?")
     return [Proposal(*row) for row in reader.rows(sql, values)]
 
