@@ -7,6 +7,9 @@ import sys
 import pytest
 
 from registry.api import SkillRegistry
+from registry.catalog.search import find, meaning
+from registry.db.read.listing import Filters
+from registry.db.read.search import ids_named
 from registry.errors import SettingsProblem
 from registry.settings import Settings, parse_settings
 from tests.conftest import write_skill
@@ -29,8 +32,8 @@ SKILLS = {
 
 def make_model(folder, prompts=None):
     """Write a model in the layout of Hugging Face: each known word has the vector of its meaning."""
-    words = [word for meaning in MEANINGS for word in meaning]
-    known = {"[UNK]": 0, **{word: place for place, word in enumerate(words, 1)}}
+    every = [word for words in MEANINGS for word in words]
+    known = {"[UNK]": 0, **{word: place for place, word in enumerate(every, 1)}}
     coder = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="[UNK]"))
     coder.normalizer = tokenizers.normalizers.Lowercase()
     coder.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -39,8 +42,8 @@ def make_model(folder, prompts=None):
     coder.save(str(folder / "tokenizer.json"))
     table = np.zeros((len(known), SIZE), np.float32)
     table[0, -1] = 0.01  # an unknown word says hardly anything
-    for place, meaning in enumerate(MEANINGS):
-        for word in meaning:
+    for place, words in enumerate(MEANINGS):
+        for word in words:
             table[known[word], place] = 1
     helper, kinds = onnx.helper, onnx.TensorProto
     graph = helper.make_graph(
@@ -123,7 +126,28 @@ def test_another_model_replaces_the_vectors(place, root, tmp_path):
 def test_filters_and_views_hide_skills_with_a_near_meaning(place, root, tmp_path):
     with opened(place, make_model(tmp_path / "model")) as registry:
         registry.sync(root)
+        assert names(registry.search("wobblecar"))[0] == "engine-care"
         assert names(registry.search("wobblecar", tags=["none"])) == []
+        reader = registry.core.reader
+        shown = ids_named(reader, "evening-cook", ("1 = 1", []))()
+        found = find.search(reader, ["wobblecar"], Filters(ids=frozenset(shown)))
+        assert "engine-care" not in [hit.name for hit in found]
+
+
+def test_an_interrupted_computation_goes_on_at_the_next_sync(
+    place, root, tmp_path, monkeypatch, caplog
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with opened(place, make_model(tmp_path / "model")) as registry:
+        with monkeypatch.context() as patch:
+            patch.setattr(meaning, "_store", interrupted)
+            assert len(registry.sync(root).added) == len(SKILLS)
+        assert "the next sync computes the other vectors" in caplog.text
+        assert names(registry.search("wobblecar")) == []
+        registry.sync()
+        assert names(registry.search("wobblecar"))[0] == "engine-care"
 
 
 def test_a_model_that_can_not_be_loaded_is_named_and_words_still_find(

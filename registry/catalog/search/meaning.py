@@ -176,36 +176,37 @@ def nearest(
 def store(core: Core, progress: Callable[[str, int, int | None], None] | None = None) -> None:
     """Compute and store the missing vectors of skills, if the setting ``semantic`` is used.
 
-    If the model can't be loaded, the user is warned.
+    If the model can't be loaded, or the user interrupts this, the user is warned. The sync before
+    is complete, and the next one goes on.
     """
     if not core.settings.semantic:
         return
     try:
         model = Model(core.settings.semantic)
+        left = without_vector(core.reader, model.key)
+        for start in range(0, len(left), STORED):
+            if progress is not None:
+                progress("computing vectors", start, len(left))
+            _store(core, model, left[start : start + STORED])
     except UsageProblem as problem:
         core.warn(str(problem))
-        return
+    except KeyboardInterrupt:
+        core.warn("Interrupted: the next sync computes the other vectors.")
+
+
+def _store(core: Core, model: Model, ids: Sequence[int]) -> None:
     import numpy as np
 
     from registry.db.write.skills import store_vectors
 
-    left = without_vector(core.reader, model.key)
-    for start in range(0, len(left), STORED):
-        if progress is not None:
-            progress("reading meanings", start, len(left))
-        # Texts of similar length need little padding.
-        heads = sorted(
-            heads_of(core.reader, left[start : start + STORED])().items(),
-            key=lambda one: len(one[1]),
-        )
-        rows: list[tuple[bytes, int]] = []
-        for at in range(0, len(heads), BATCH):
-            some = heads[at : at + BATCH]
-            made = model.skills([head for _, head in some])
-            made *= 127 / np.maximum(np.abs(made).max(axis=1, keepdims=True), _TINY)
-            whole = np.rint(made).astype(np.int8)
-            rows += [
-                (model.key + it.tobytes(), one) for (one, _), it in zip(some, whole, strict=True)
-            ]
-        with core.writer.transaction() as connection:
-            store_vectors(connection, rows)
+    # Texts of similar length need little padding.
+    heads = sorted(heads_of(core.reader, ids)().items(), key=lambda one: len(one[1]))
+    rows: list[tuple[bytes, int]] = []
+    for at in range(0, len(heads), BATCH):
+        some = heads[at : at + BATCH]
+        made = model.skills([head for _, head in some])
+        made *= 127 / np.maximum(np.abs(made).max(axis=1, keepdims=True), _TINY)
+        whole = np.rint(made).astype(np.int8)
+        rows += [(model.key + it.tobytes(), one) for (one, _), it in zip(some, whole, strict=True)]
+    with core.writer.transaction() as connection:
+        store_vectors(connection, rows)
