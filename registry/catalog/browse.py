@@ -1,9 +1,9 @@
 """The catalogue that one visitor sees: all skills, those of a source, or those of a personality."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
@@ -13,10 +13,11 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition
-from registry.db.read import findings, groups, listing, recent, summary, usage
-from registry.db.read.findings import Finding, FindingCount, SecurityCount
+from registry.db.read import findings, groups, listing, recent, signs, summary, usage
+from registry.db.read.findings import Finding, FindingCount
 from registry.db.read.listing import Facet, Facets, Filters, where
 from registry.db.read.recent import EVERY, ChangeFilters, ChangeGroup, RecentChange
+from registry.db.read.signs import Signs
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size, SourceCount
@@ -102,13 +103,26 @@ class Browse(CatalogView):
         return replace(found, items=self.localized_all(found))
 
     def page(
-        self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
+        self,
+        wanted: Filters,
+        *,
+        sort: Sort | Literal["used"],
+        reverse: bool,
+        limit: int,
+        offset: int,
     ) -> Sequence[Skill]:
-        """Return the skills that `list` returns, without counting all matches."""
+        """Return the skills that `list` returns, without counting all matches.
+
+        They can also be sorted by use.
+        """
         chosen, reader = self._matching(wanted), self.core.reader
-        found = listing.listing_of(
-            reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
-        )
+        found: Iterable[Skill]
+        if sort == "used":
+            found = listing.by_use(reader, chosen, reverse=reverse, limit=limit, offset=offset)
+        else:
+            found = listing.listing_of(
+                reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+            )
         return self.localized_all(found)
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
@@ -266,9 +280,9 @@ class Browse(CatalogView):
         )
         return self.renamed(found)
 
-    def security(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], SecurityCount]:
-        """Count the security findings in these skills, by source and folder."""
-        return findings.security_counts(self.core.reader, skills)
+    def signs(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
+        """Return what helps to choose among these skills, by source and folder."""
+        return signs.signs(self.core.reader, skills)
 
     def recent(
         self, wanted: ChangeFilters = EVERY, *, limit: int, offset: int = 0
@@ -284,7 +298,7 @@ class Browse(CatalogView):
         return self.renamed(found)
 
     def change_groups(self, wanted: ChangeFilters = EVERY) -> Sequence[ChangeGroup]:
-        """Group the changes by day, kind and source, the latest day first; see `recent`."""
+        """Group the changes by day, kind and source, the latest first; see `recent`."""
         return recent.change_groups(self.core.reader, self._all(), wanted, gone=self.is_whole)
 
     def sizes(self) -> Sequence[Size]:

@@ -16,7 +16,7 @@ from registry.db.read.search import (
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
-from registry.document.minhash import are_alike, fit, keys, unpacked
+from registry.document.minhash import are_alike, fit, keys, probes, unpacked
 from registry.model import Skill
 from registry.text import runs
 
@@ -187,8 +187,9 @@ def _alike(reader: Reader) -> Iterator[Copies]:
 
 def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
     """Yield the listed skills with other names whose text is nearly the same as the skill's."""
-    found = listed_sketches(reader, listed)
-    texts = {one: unpacked(fit(data)) for one, data in found.items()}
-    mine = unpacked(fit(sketch_at(reader, skill)))
-    like = [one for one, theirs in texts.items() if are_alike(mine, theirs)]
+    mine = fit(sketch_at(reader, skill))
+    found = listed_sketches(reader, listed, sharing=probes(mine))
+    like = [
+        one for one, theirs in found.items() if are_alike(unpacked(mine), unpacked(fit(theirs)))
+    ]
     return (one for one in skills_of(reader, like).values() if one.name != skill.name)

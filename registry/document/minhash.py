@@ -90,6 +90,29 @@ def keys(data: bytes) -> tuple[bytes, ...]:
     return _KEYS.unpack_from(data)
 
 
+Part: TypeAlias = tuple[int, bytes]
+"""A part of a sketch: its position in the bytes, and its bytes."""
+
+
+def probes(data: bytes) -> list[list[list[Part]]]:
+    """Return a condition that the sketch of each near-duplicate of a text meets.
+
+    Each item is an alternative: a list of groups, and the other sketch has at least one part of
+    each of these groups. Near-duplicates share the description, or at least half of the filled
+    sentences and of the filled words. So they share one of any choice of more than half of these.
+    """
+    size = len(data) // (1 + SENTENCES + WORDS)
+    parts = [(place, data[place : place + size]) for place in range(0, len(data), size)]
+    description, *buckets = parts
+    found = [[[description]]] if any(description[1]) else []
+    sentences, words = (
+        [one for one in some if any(one[1])] for some in (buckets[:SENTENCES], buckets[SENTENCES:])
+    )
+    if len(sentences) >= MIN_SENTENCES and len(words) >= MIN_WORDS:
+        found.append([some[: len(some) // 2 + 1] for some in (sentences, words)])
+    return found
+
+
 def are_alike(one: Sketch, other: Sketch) -> bool:
     """Tell whether two texts are nearly the same, or have nearly the same description."""
     if one[0] and one[0] == other[0]:

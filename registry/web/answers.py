@@ -167,12 +167,13 @@ class Visit:
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
         """Return a cached value, which is shared by visitors with the same view.
 
-        It is valid until skills or sources change. If ``of_use``, it is valid until any write to
-        the database. ``load`` makes the value if it isn't cached.
+        It is valid until skills or sources change, and at most for a day, so that its counts of use
+        are not old. If ``of_use``, it is valid until any write to the database. ``load`` makes the
+        value if it isn't cached.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
-        return self.state.facts.get_or_make((edition, limits, what), load)
+        return self.state.facts.get_or_make((edition, utc_now()[:10], limits, what), load)
 
 
 def beyond(page: int, pages: int) -> int:
@@ -298,7 +299,7 @@ def _with_skills(
 ) -> Mapping[str, Any]:
     """Return the facts of an error's page, with the skills that the user can choose from."""
     skills = _named(refs, visit)
-    return {**facts(), "skills": skills, "danger": visit.view.security(skills)}
+    return {**facts(), "skills": skills, "signs": visit.view.signs(skills)}
 
 
 def _named(refs: Sequence[str], visit: Visit) -> list[Skill]:

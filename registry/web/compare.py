@@ -5,12 +5,12 @@ from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from registry.catalog.reading import CurrentSkill
-from registry.db.read.findings import SecurityCount
-from registry.db.read.usage import UsageCount
+from registry.db.read.signs import Signs
 from registry.disk.agents import agents
 from registry.errors import FileTooLarge, UsageProblem
 from registry.model import Skill, SkillDetail, record
 from registry.web.answers import PageContent, Visit
+from registry.web.rendering import size
 from registry.web.skill_pages import (
     AGENTS,
     FILES,
@@ -34,8 +34,7 @@ class Compared(NamedTuple):
 
     current: CurrentSkill
     detail: SkillDetail
-    security: SecurityCount
-    usage: UsageCount | None
+    signs: Signs
 
 
 def chosen_refs(visit: Visit, most: int) -> list[str]:
@@ -61,7 +60,7 @@ def side_by_side(visit: Visit) -> PageContent:
             "skills": [one.detail for one in some],
             "rows": list(_rows(some)),
             "pairs": pairs,
-            "danger": view.security([one.detail for one in some]),
+            "signs": view.signs([one.detail for one in some]),
         },
         lambda: {
             "skills": [one.detail.to_dict() for one in some],
@@ -77,8 +76,8 @@ def _compared(visit: Visit, ref: str) -> Compared:
     view = visit.view
     current = view.current(view.locate(ref))
     skill = current.stored.skill
-    security = view.security([skill]).get((skill.source, skill.folder), SecurityCount(0, 0))
-    return Compared(current, view.detail(current), security, view.usage_of(current.stored))
+    signs = view.signs([skill]).get((skill.source, skill.folder), Signs())
+    return Compared(current, view.detail(current), signs)
 
 
 def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
@@ -100,10 +99,10 @@ def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
     yield "Created", [one.created_at[:10] for one in details]
     yield "Updated", [one.updated_at[:10] for one in details]
     yield "Files", [f"{len(one.files):,}" for one in details]
-    yield "Size", [f"{sum(file.size for file in one.files):,} bytes" for one in details]
-    yield "Security errors", [f"{one.security.errors:,}" for one in some]
-    yield "Security warnings", [f"{one.security.warnings:,}" for one in some]
-    yield "Read by tools", [f"{one.usage.read if one.usage else 0:,}" for one in some]
+    yield "Size", [size(sum(file.size for file in one.files)) for one in details]
+    yield "Security errors", [f"{one.signs.errors:,}" for one in some]
+    yield "Security warnings", [f"{one.signs.warnings:,}" for one in some]
+    yield "Read by tools", [f"{one.signs.read:,}" for one in some]
 
 
 def _pairs(visit: Visit, some: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
@@ -146,7 +145,7 @@ def together(visit: Visit) -> PageContent:
     skills = [view.locate(ref) for ref in refs]
     usable = [one.skill for one in skills if one.is_usable]
     others = [one.skill for one in skills if not one.is_usable]
-    danger = view.security(usable)
+    signs = view.signs(usable)
     lines = list(install_lines(usable))
     return PageContent(
         "together.html",
@@ -154,9 +153,9 @@ def together(visit: Visit) -> PageContent:
             "title": "Install together",
             "skills": usable,
             "others": others,
-            "danger": danger,
-            "errors": sum(one.errors for one in danger.values()),
-            "warnings": sum(one.warnings for one in danger.values()),
+            "signs": signs,
+            "errors": sum(one.errors for one in signs.values()),
+            "warnings": sum(one.warnings for one in signs.values()),
             "install": lines,
         },
         lambda: {

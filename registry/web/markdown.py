@@ -4,7 +4,7 @@ import posixpath
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape, unescape
 from typing import Any, Final
@@ -26,6 +26,9 @@ PIECE: Final = 4000
 For some hostile texts, the time of a lexer grows with the square of their length.
 """
 
+BLANK_LINES: Final = "\n" * 50
+"""A piece with so many blank lines is not highlighted: the lexer of Markdown would be slow."""
+
 HIGHLIGHT_SECONDS: Final = 0.3
 """Number of seconds after which the rest of a text is not highlighted.
 
@@ -33,7 +36,7 @@ Other requests wait for that time.
 """
 
 LANGUAGES: Final = frozenset(
-    "bash css go html ini javascript json python rust sql toml typescript xml yaml".split()
+    "bash css go html ini javascript json markdown python rust sql toml typescript xml yaml".split()
 )
 """Languages that are highlighted. Their lexers were tested with hostile texts."""
 
@@ -53,7 +56,8 @@ def highlighted(text: str, *, language: str = "", name: str = "") -> str:
     end = time.monotonic() + HIGHLIGHT_SECONDS
     parts = []
     for piece in _pieces(text):
-        if len(piece) > PIECE or time.monotonic() > end:
+        is_slow = len(piece) > PIECE or BLANK_LINES in piece
+        if is_slow or time.monotonic() > end:
             parts.append(escape(piece))
         else:
             # The formatter ends every line with a line break, including the last one.
@@ -96,12 +100,20 @@ def numbered(text: str, name: str) -> str:
     )
 
 
+_OPTIONS: Final[Mapping[str, Any]] = {
+    "stripnl": False,
+    "ensurenl": False,
+    "handlecodeblocks": False,
+}
+"""Options of the lexers. Code in Markdown is not highlighted: its lexers may be slow."""
+
+
 def _lexer(language: str, name: str) -> Any:
     try:
         if language:
-            found = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+            found = get_lexer_by_name(language, **_OPTIONS)
         elif name:
-            found = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+            found = get_lexer_for_filename(name, **_OPTIONS)
         else:
             return None
     except ClassNotFound:

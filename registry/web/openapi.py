@@ -49,7 +49,7 @@ _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
     ),
     ("unused", {"type": "string"}, "Only skills that no tool has read in this time (such as 90d)."),
     ("all", {"enum": ["1"]}, "Include shadowed and invalid skills."),
-    ("sort", {"enum": list(SORTS)}, "The sort order of a list. Searches always sort by relevance."),
+    ("sort", {"enum": ["used", *SORTS]}, "The sort order; /skills.json can't be sorted by use."),
     ("reverse", {"enum": ["1"]}, "Reverse the order."),
 )
 _COUNT: Final = {"type": "integer", "minimum": 1}

@@ -15,9 +15,9 @@ from starlette.responses import Response, StreamingResponse
 from registry.catalog.search.rank import FITS
 from registry.catalog.visibility.rules import Decision
 from registry.core import UNEXPECTED
-from registry.db.read.findings import SecurityCount
 from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.recent import RecentChange
+from registry.db.read.signs import Signs
 from registry.db.read.summary import SourceCount, Stats
 from registry.db.read.usage import UsageCount
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
@@ -34,7 +34,7 @@ from registry.web.answers import (
     visit_of,
     without_places,
 )
-from registry.web.query_params import PAGE, PARAMETERS, PageQuery, number_of
+from registry.web.query_params import PAGE, PARAMETERS, Order, PageQuery, number_of
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -61,6 +61,8 @@ def start(visit: Visit) -> PageContent:
     view, filters = visit.view, params.filters
     # Requests with other limits are not cached, because the cache must not grow with them.
     kept = visit.cached if params.limit <= PAGE else _uncached
+    has_use = visit.cached(("has use",), lambda: bool(view.most_read(1)))
+    order: Order = params.sort or ("used" if has_use else "updated")
     if params.queries:
         found = kept(
             ("search", params),
@@ -71,7 +73,7 @@ def start(visit: Visit) -> PageContent:
             ("list", params),
             lambda: view.page(
                 filters,
-                sort=params.order,
+                sort=order,
                 reverse=params.reverse,
                 limit=params.limit,
                 offset=params.offset,
@@ -81,8 +83,9 @@ def start(visit: Visit) -> PageContent:
         ("facets", params.queries, filters), lambda: view.facets(params.queries, filters)
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
-    danger = kept(("security", params), lambda: view.security(list(found)))
     home = _home(visit, counts) if params.is_start and not visit.as_json else None
+    brief = [] if home is None else [one for _, one in (*home["recent"], *home["used"])]
+    signs = kept(("signs", params, visit.as_json), lambda: view.signs([*found, *brief]))
     # Each skill has exactly one status, so the counts of the facet "status" give the total.
     total = found.total if params.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // params.limit)
@@ -96,7 +99,9 @@ def start(visit: Visit) -> PageContent:
             "home": home,
             "params": params,
             "found": found,
-            "danger": danger if home is None else {**danger, **home["danger"]},
+            "signs": signs,
+            "has_use": has_use,
+            "order": params.sort or ("relevance" if params.queries else order),
             "total": total,
             "missing": found.missing if params.queries else (),
             "shorter": found.shorter if params.queries else (),
@@ -113,7 +118,7 @@ def start(visit: Visit) -> PageContent:
         },
         lambda: (
             said
-            | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
+            | {"skills": [_with_security(one, signs) for one in found], "facets": record(counts)}
         ),
         status=beyond(params.page, pages),
     )
@@ -134,6 +139,9 @@ def _search(visit: Visit, params: PageQuery) -> Found:
     hits = sorted(found, key=lambda one: one.name.casefold())
     if params.sort == "name":
         hits = hits[::-1] if down else hits
+    elif params.sort == "used":
+        signs = view.signs(hits)
+        hits.sort(key=lambda one: signs[one.source, one.folder].read, reverse=down)
     else:
         hits.sort(key=attrgetter(f"{params.sort}_at"), reverse=down)
     page = tuple(hits[params.offset : params.offset + params.limit])
@@ -148,17 +156,11 @@ COLLECTIONS: Final = 18
 
 
 def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
-    """Return what only the start page shows: the latest changes, the most used skills, tags.
-
-    The counts of use are those of the last change of a skill: the page would otherwise have to be
-    made again after each use.
-    """
+    """Return what only the start page shows: the latest changes, the most used skills, tags."""
     view = visit.view
     recent = visit.cached(("recent", FEW), lambda: _listed(visit, _latest(visit)))
     used = visit.cached(("used", FEW), lambda: _listed(visit, view.most_read(FEW)))
-    skills = [skill for _, skill in (*recent, *used)]
     return {
-        "danger": visit.cached(("danger of the start page",), lambda: view.security(skills)),
         "sources": len(counts.sources) if len(counts.sources) < MOST else len(_sources(visit)),
         "recent": recent,
         "used": used,
@@ -191,10 +193,10 @@ def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:
     return found
 
 
-def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:
+def _with_security(one: Skill, signs: Mapping[tuple[str, str], Signs]) -> dict[str, Any]:
     """Return a skill as JSON, with the number of its security errors and warnings."""
-    count = danger.get((one.source, one.folder), SecurityCount(0, 0))
-    return {**one.to_dict(), "security": count._asdict()}
+    its = signs.get((one.source, one.folder), Signs())
+    return {**one.to_dict(), "security": {"errors": its.errors, "warnings": its.warnings}}
 
 
 def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
@@ -222,8 +224,9 @@ async def every_skill(request: Request) -> Response:
     try:
         check_parameters(request, PARAMETERS)
         params = PageQuery.of(request.query_params)
-        if any(request.query_params.get(one) for one in PAGED):
-            message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
+        if params.sort == "used" or any(request.query_params.get(one) for one in PAGED):
+            keys = ", ".join((*PAGED, "sort=used"))
+            message = f"this address returns all skills; for {keys}, use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
         found = state.registry.iter(filters, sort=params.sort or "name", reverse=params.reverse)
@@ -275,12 +278,11 @@ def sources(visit: Visit) -> PageContent:
     if not visit.visitor.is_local:
         for one in rows:
             del one["path"]
-    has_remote = any(one.remote for one in found)
     counts = visit.cached(("source counts",), visit.view.source_counts)
     for one in rows:
         of = counts.get(one["name"], SourceCount(0, 0, 0, 0, 0))
         one.update({state: count for state, count in of._asdict().items() if state != "skills"})
-    facts = {"title": "Sources", "sources": found, "has_remote": has_remote, "counts": counts}
+    facts = {"title": "Sources", "sources": found, "counts": counts}
     return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 

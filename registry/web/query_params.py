@@ -4,13 +4,13 @@ import calendar
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from registry.db.read.listing import Filters, check_page
-from registry.db.read.skills import Sort
+from registry.db.read.listing import Filters
+from registry.db.read.skills import SORTS, Sort
 from registry.errors import UsageProblem
 from registry.web.addresses import at
 
@@ -22,8 +22,8 @@ MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
 """Maximum length of a query, in characters. The rest of a longer query is ignored."""
 
-DEFAULT_SORT: Final[Sort] = "updated"
-"""The order of the list if a request doesn't name one: the latest changes first."""
+Order: TypeAlias = Sort | Literal["used"]
+"""The sort orders of the start page: those of listings, and by use."""
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
@@ -61,7 +61,7 @@ class PageQuery:
     created: str | None = None
     updated: str | None = None
     unused: str | None = None
-    sort: Sort | None = None
+    sort: Order | None = None
     reverse: bool = False
     all: bool = False
     limit: int = PAGE
@@ -74,11 +74,13 @@ class PageQuery:
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or None
-        check_page(sort or DEFAULT_SORT, None, 0)
+        if sort is not None and sort not in (*SORTS, "used"):
+            known = ", ".join((*SORTS, "used"))
+            raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
         query = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
-            sort=cast("Sort | None", sort),
+            sort=cast("Order | None", sort),
             reverse=_flag(given, "reverse"),
             all=_flag(given, "all"),
             limit=_number(given, "limit", PAGE, MAX_PAGE),
@@ -102,11 +104,6 @@ class PageQuery:
     def is_start(self) -> bool:
         """Whether nothing is asked for: this is the start page itself."""
         return not self.pairs()
-
-    @property
-    def order(self) -> Sort:
-        """The order of the list."""
-        return self.sort or DEFAULT_SORT
 
     @property
     def filters(self) -> Filters:

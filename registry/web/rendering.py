@@ -56,7 +56,7 @@ def environment() -> Environment:
     )
     made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
     made.filters.update(
-        grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock
+        grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock, adds=adds
     )
     made.tests.update(place=is_place)
     made.globals.update(
@@ -77,13 +77,14 @@ def static_url(name: str) -> str:
     return f"/static/{name}?v={hashlib.sha256(static(name)).hexdigest()[:12]}"
 
 
-def day(time: str | None) -> Markup:
+def day(time: str | None, unknown: str = "\N{EN DASH}") -> Markup:
     """Return the day of a time as an HTML ``time`` element.
 
-    People read its text, and programs its attribute.
+    People read its text, and programs its attribute. Some archives and disks store 1970 or 1980 for
+    files without a time, so earlier times than 2000 are not shown.
     """
-    if not time:
-        return Markup("&ndash;")
+    if not time or time < "2000":
+        return escape(unknown)
     return Markup(f'<time datetime="{escape(time)}">{escape(time[:10])}</time>')  # noqa: S704
 
 
@@ -179,6 +180,17 @@ def marked(text: str, query: str) -> Markup:
             parts.append(f"{escape(text[end : found.start()])}<mark>{escape(found[0])}</mark>")
             end = found.end()
     return Markup("".join([*parts, escape(text[end:])]))  # noqa: S704
+
+
+def adds(snippet: str, shown: str, query: str) -> bool:
+    """Tell whether a snippet has a word of the query that the text which is shown lacks.
+
+    If the text has no word of the query at all, every snippet adds something.
+    """
+    words = {word.casefold() for word in query.split() if len(word) > 1}
+    known = {word for word in words if word in shown.casefold()}
+    found = {word for word in words if word in snippet.casefold()}
+    return bool(snippet) and (not known or bool(found - known))
 
 
 HTML = "text/html"

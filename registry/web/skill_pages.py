@@ -447,7 +447,7 @@ def near(visit: Visit) -> PageContent:
             "title": f"Copies of {named(stored.skill.name, stored.skill.ref, stored.skill.source)}",
             "skill": stored.skill,
             "groups": groups,
-            "danger": visit.view.security(shown),
+            "signs": visit.view.signs(shown),
         },
         lambda: {"ref": stored.skill.ref, "copies": record(groups)},
     )

@@ -42,6 +42,16 @@ def test_an_import_is_one_line_that_leads_to_all_its_skills(imported):
 
 
 @pytest.mark.both
+def test_groups_of_one_day_are_in_the_order_of_their_times(imported, registry, tmp_path):
+    for number in range(9):
+        write_skill(tmp_path / "aaa" / f"young-{number}")
+    registry.sync(str(tmp_path / "aaa"), name="zzz")
+    groups = imported.get("/changes.json", kind="added").json["groups"]
+    assert (groups[0]["source"], groups[0]["count"]) == ("zzz", 9)
+    assert [one["at"] for one in groups] == sorted((one["at"] for one in groups), reverse=True)
+
+
+@pytest.mark.both
 def test_few_changes_are_shown_one_by_one_with_time_and_author(imported):
     page = imported.get("/changes").page
     assert "UTC changed sums" in page.text

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from registry.web import markdown
 from tests.conftest import write_skill
 from tests.web.conftest import NARROW, serving
 
@@ -152,3 +153,14 @@ def test_a_comparison_on_a_phone_shows_unchanged_lines_once_with_numbers(lively,
     shown = [one for one in row.locator("td").all() if one.is_visible()]
     assert len(shown) == 2  # the number and the line
     assert shown[0].inner_text().strip().isdecimal()
+
+
+def test_the_source_of_a_skill_is_highlighted(site):
+    text = site.get("/files/sums?path=SKILL.md").text
+    assert '<span class="p-gh"># Sums</span>' in text
+    assert "x = 1" in text
+
+
+def test_a_source_that_would_take_the_lexer_long_is_not_highlighted():
+    assert "p-gh" in markdown.numbered("# Title\n\n\nText\n", "SKILL.md")
+    assert "p-gh" not in markdown.numbered("# Title\n" + "\n" * 3000, "SKILL.md")

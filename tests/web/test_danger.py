@@ -133,3 +133,38 @@ def test_findings_of_hidden_skills_are_not_counted(danger, registry, tmp_path):
         "format": 0,
         "twice": 0,
     }
+
+
+@pytest.mark.both
+def test_each_result_shows_how_large_and_how_used_it_is_and_whether_it_is_deprecated(
+    danger, registry
+):
+    assert "1 file, " in danger.get("/", q="calm").page.text
+    assert "2 files, " in danger.get("/", q="twice").page.text
+    registry.add_version("calm", "1.0")
+    registry.deprecate_version("calm@1.0", "old")
+    for _ in range(2):
+        registry.toolset("native").call("read_skill", {"name": "twice"})
+    registry.core.usage.write()
+    for path in ("/?q=calm+twice", "/?sort=name", "/compare?ref=calm&ref=twice"):
+        text = danger.get(path).text
+        assert text.count('<span class="badge quiet">deprecated</span>') == 1, path
+    page = danger.get("/").page
+    assert page.text.count("read 2 times") == 2  # most used, and in the list
+    assert page.text.index("deprecated") > page.text.index("calm")
+
+
+@pytest.mark.both
+def test_lists_are_sorted_by_use_where_there_is_any(danger, registry, root):
+    assert "sort=used" not in danger.get("/").text
+    assert danger.get("/").page.names()[0] == "twice"  # the latest update
+    registry.toolset("native").call("read_skill", {"name": "calm"})
+    registry.core.usage.write()
+    write_skill(root / "later", age=0)
+    registry.sync()  # a page shows the use at the last change of a skill
+    assert danger.get("/").page.names()[:2] == ["calm", "twice"]
+    assert "sort=used&amp;reverse=1" in danger.get("/").text
+    assert danger.get("/", sort="used", reverse="1").page.names()[-1] == "calm"
+    assert danger.get("/", sort="updated").page.names()[0] == "twice"
+    assert danger.get("/", q="beast twice calm", sort="used").page.names()[0] == "calm"
+    assert danger.ask("/skills.json?sort=used").status == 400

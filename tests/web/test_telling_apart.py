@@ -42,8 +42,9 @@ def test_no_two_pages_have_one_title_and_each_names_its_skill(twins):
     assert "twin · mine/one" in titles["/skills/mine/one"]
     assert "single · team" in titles["/skills/single"]
     for path in paths:
-        text = twins.get(path).page.text
-        assert f"from {'team' if '/single' in path and 'mine' not in path else 'mine'}" in text
+        source = "team" if "/single" in path and "mine" not in path else "mine"
+        crumbs = twins.get(path).text.partition('<nav class="crumbs"')[2].partition("</nav>")[0]
+        assert f'href="/?source={source}"' in crumbs
 
 
 @pytest.mark.both

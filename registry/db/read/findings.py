@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import ClassVar, Final, NamedTuple
 
 from registry.db.interface import Condition, Reader
-from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Skill, Value
+from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,12 @@ def findings_of(
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
 
 
-_CODES: Final = ", ".join(f"'{code}'" for code in sorted(SECURITY_CODES))
+CODES: Final = ", ".join(f"'{code}'" for code in sorted(SECURITY_CODES))
+"""The codes of security findings, as a list for SQL."""
 
 LEVELS: Final = (
     "SELECT skill_id, min(severity) AS level FROM diagnostics WHERE skill_id IS NOT NULL "
-    f"AND severity IN ('error', 'warning') AND code IN ({_CODES}) GROUP BY skill_id"
+    f"AND severity IN ('error', 'warning') AND code IN ({CODES}) GROUP BY skill_id"
 )
 """SELECT for the severity of the worst security finding of each version that has any.
 
@@ -108,38 +109,6 @@ WITH_SECURITY: Final[Mapping[str, str]] = {
     "none": f"s.id NOT IN (SELECT skill_id FROM ({LEVELS}) l)",
 }
 """SQL conditions that select the skills with each `SecurityLevel`."""
-
-
-class SecurityCount(NamedTuple):
-    """The number of security errors and warnings in one skill."""
-
-    errors: int
-    warnings: int
-
-
-def security_counts(
-    reader: Reader, skills: Sequence[Skill]
-) -> Mapping[tuple[str, str], SecurityCount]:
-    """Count the security findings in these skills, by source and folder.
-
-    Skills without security errors and warnings are left out.
-    """
-    if not skills:
-        return {}
-    sources, folders = ({getattr(one, key) for one in skills} for key in ("source", "folder"))
-    rows = reader.rows(
-        "SELECT src.name, s.folder, count(CASE d.severity WHEN 'error' THEN 1 END), "
-        "count(CASE d.severity WHEN 'warning' THEN 1 END) FROM skills s "
-        "JOIN sources src ON src.id = s.source_id JOIN diagnostics d ON d.skill_id = s.id "
-        f"WHERE s.live = 1 AND src.name IN ({', '.join('?' * len(sources))}) "
-        f"AND s.folder IN ({', '.join('?' * len(folders))}) "
-        f"AND d.severity IN ('error', 'warning') AND d.code IN ({_CODES}) "
-        "GROUP BY src.name, s.folder",
-        (*sources, *folders),
-    )
-    wanted = {(one.source, one.folder) for one in skills}
-    found = {(source, folder): SecurityCount(*counts) for source, folder, *counts in rows}
-    return {place: count for place, count in found.items() if place in wanted}
 
 
 class SecurityFinding(NamedTuple):

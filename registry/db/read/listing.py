@@ -313,6 +313,30 @@ def listing_of(
     return Listing(reader, *what, limit, offset)
 
 
+def by_use(
+    reader: Reader, filters: Filters, *, reverse: bool = False, limit: int, offset: int = 0
+) -> list[Skill]:
+    """Return a page of the skills that match the filters, the most read first.
+
+    The skills that no tool has read come last, the latest update first. They are a listing of their
+    own, which has an index: to sort all skills by use would take longer.
+    """
+    seen = reader.visibility
+    condition, values = where(reader, filters, seen)
+    rest = order("updated", reverse=reverse)
+    most = f"(SELECT u.read FROM usage u WHERE u.uid = s.uid) {'ASC' if reverse else 'DESC'}, "
+    parts = [("", f"{most}{rest}"), ("NOT ", rest)]
+    found: list[Skill] = []
+    for negation, by in parts[::-1] if reverse else parts:
+        which = f"{condition} AND s.uid {negation}IN (SELECT uid FROM usage WHERE read > 0)"
+        listing = Listing(reader, columns(seen), which, values, by, limit - len(found), offset)
+        found += listing
+        if len(found) == limit:
+            break
+        offset = max(0, offset - listing.total)
+    return found
+
+
 def list_skills(
     reader: Reader,
     filters: Filters,

@@ -133,7 +133,7 @@ def recent(
 def change_groups(
     reader: Reader, condition: Condition, filters: ChangeFilters = EVERY, *, gone: bool = True
 ) -> Sequence[ChangeGroup]:
-    """Group the changes of the skills that meet a condition, the latest day first.
+    """Group the changes of the skills that meet a condition, the latest first.
 
     The result is cached until the database changes.
     """
@@ -166,9 +166,7 @@ def change_groups(
                 values,
             )
             found += [ChangeGroup(*row) for row in rows if is_utc_text(row[4])]
-        order = {kind: place for place, kind in enumerate(HAPPENED)}
-        found.sort(key=lambda one: (order[one.kind], one.source))
-        return tuple(sorted(found, key=lambda one: one.day, reverse=True))
+        return tuple(sorted(found, key=lambda one: (one.at, one.kind, one.source), reverse=True))
 
     return reader.remembered(f"changes {condition} {filters} {gone}", load)
 

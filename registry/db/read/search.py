@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import (
@@ -19,6 +19,9 @@ from registry.db.read.skills import (
 from registry.db.visibility import OFFERABLE, PRECEDENCE, STRONGEST_FIRST, Precedence, Visibility
 from registry.model import Skill
 from registry.text import slug
+
+if TYPE_CHECKING:
+    from registry.document.minhash import Part
 
 
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
@@ -146,21 +149,47 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     )
 
 
-def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
+def listed_sketches(
+    reader: Reader,
+    listed: Sequence[int] | None = None,
+    *,
+    sharing: "Sequence[Sequence[Sequence[Part]]] | None" = None,
+) -> dict[int, bytes]:
     """Return the MinHash sketch of each listed skill by id, in the order of the names.
 
     ``listed`` holds the ids of the versions that count as listed; None means those that are listed
-    now.
+    now. If ``sharing`` is given, only sketches that meet this condition of `minhash.probes` are
+    returned.
     """
-    condition, values = f"{OFFERABLE} AND {reader.visibility.visible}", []
+    condition = f"{OFFERABLE} AND {reader.visibility.visible}"
+    values: list[object] = []
     if listed is not None:
         condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
+    if sharing is not None:
+        # The database looks at all sketches before it looks at any skill.
+        condition += f" AND s.id IN (SELECT skill_id FROM sketches WHERE {_any_of(sharing)})"
+        values += [part for groups in sharing for group in groups for _, part in group]
     rows = reader.rows(
         f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
         f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )
     return {row[0]: bytes(row[1]) for row in rows}
+
+
+def _any_of(sharing: "Sequence[Sequence[Sequence[Part]]]") -> str:
+    """Return the SQL of a condition of `minhash.probes`."""
+    if not sharing:
+        return "1 = 0"
+    return " OR ".join(
+        " AND ".join(
+            "("
+            + " OR ".join(f"substr(data, {at + 1}, {len(part)}) = ?" for at, part in group)
+            + ")"
+            for group in groups
+        )
+        for groups in sharing
+    )
 
 
 def sketch_at(reader: Reader, skill: Skill) -> bytes:

@@ -321,10 +321,18 @@ def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
 
 def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, also shadowed ones, by precedence."""
-    source, _, rest = subject.partition("/")
-    condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
+    source, slash, rest = subject.partition("/")
+    condition, values = "s.name = ?", [subject]
+    if slash:  # a condition with OR would read all skills
+        of_source = "JOIN sources o ON o.id = x.source_id WHERE x.live = 1 AND o.name = ? AND"
+        condition = (
+            "s.id IN (SELECT id FROM skills WHERE name = ? "
+            f"UNION ALL SELECT x.id FROM skills x {of_source} x.folder = ? "
+            f"UNION ALL SELECT x.id FROM skills x {of_source} x.name = ?)"
+        )
+        values += [source, rest, source, rest]
     ordered = f"{IMPORTED} AND {condition} ORDER BY {STRONGEST_FIRST}"
-    found = select(reader, ordered, subject, source, rest, rest)
+    found = select(reader, ordered, *values)
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 

@@ -1,0 +1,57 @@
+"""Reads what helps a user to choose among skills: danger, use, size and deprecation."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from registry.db.interface import Reader
+from registry.db.read.findings import CODES
+from registry.model import Skill
+
+
+class Signs(NamedTuple):
+    """What a list shows about a skill so that users can choose.
+
+    ``errors`` and ``warnings`` count the security findings. ``read`` is how often tools read the
+    skill. ``deprecated`` tells whether a version with the skill's current files is deprecated.
+    """
+
+    errors: int = 0
+    warnings: int = 0
+    files: int = 0
+    bytes: int = 0
+    read: int = 0
+    deprecated: bool = False
+
+
+_DEPRECATED: Final = (
+    "EXISTS (SELECT 1 FROM labels l WHERE l.uid = s.uid AND l.tree_hash = s.tree_hash "
+    "AND l.state = 'deprecated' AND l.number = "
+    "(SELECT max(m.number) FROM labels m WHERE m.uid = l.uid AND m.label = l.label))"
+)
+
+
+def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
+    """Return the signs of these skills, by source and folder."""
+    if not skills:
+        return {}
+    sources, folders = ({getattr(one, key) for one in skills} for key in ("source", "folder"))
+    counts = ", ".join(
+        f"(SELECT count(*) FROM diagnostics d WHERE d.skill_id = s.id AND d.severity = '{severity}'"
+        f" AND d.code IN ({CODES}))"
+        for severity in ("error", "warning")
+    )
+    rows = reader.rows(
+        f"SELECT src.name, s.folder, {counts}, s.file_count, s.bytes, "
+        "coalesce((SELECT u.read FROM usage u WHERE u.uid = s.uid), 0), "
+        f"CASE WHEN {_DEPRECATED} THEN 1 ELSE 0 END "
+        "FROM skills s JOIN sources src ON src.id = s.source_id "
+        f"WHERE s.live = 1 AND src.name IN ({', '.join('?' * len(sources))}) "
+        f"AND s.folder IN ({', '.join('?' * len(folders))})",
+        (*sources, *folders),
+    )
+    wanted = {(one.source, one.folder) for one in skills}
+    return {
+        (source, folder): Signs._make((*counted, bool(deprecated)))
+        for source, folder, *counted, deprecated in rows
+        if (source, folder) in wanted
+    }
