@@ -281,7 +281,7 @@ class Browse(CatalogView):
         return self.renamed(found)
 
     def signs(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
-        """Return what helps to choose among these skills, by source and folder."""
+        """Return the facts by which users choose among these skills, by source and folder."""
         return signs.signs(self.core.reader, skills)
 
     def recent(

@@ -1,4 +1,4 @@
-"""Reads what helps a user to choose among skills: danger, use, size and deprecation."""
+"""Reads facts by which users choose among skills: danger, use, size and deprecation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from registry.model import Skill
 
 
 class Signs(NamedTuple):
-    """What a list shows about a skill so that users can choose.
+    """Facts about a skill by which users choose in a list.
 
     ``errors`` and ``warnings`` count the security findings. ``read`` is how often tools read the
     skill. ``deprecated`` tells whether a version with the skill's current files is deprecated.
