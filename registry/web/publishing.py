@@ -22,7 +22,7 @@ from registry.mcp.http import MAX_BYTES
 from registry.model import Source, record
 from registry.publish import proposals, publishing
 from registry.publish.packages import Package, unpack_package
-from registry.publish.proposals import Person
+from registry.publish.proposals import PACKING, Person
 from registry.publish.publishing import Published
 from registry.remotes.unpacking import TooMuch
 from registry.settings import Limits
@@ -53,9 +53,6 @@ MAX_ID: Final = 64
 
 CLAWHUB: Final = "/api/v1/skills"
 UPLOADS: Final = "/api/v1/uploads/"
-
-PACKING: Final = 1 << 20
-"""Extra size of an archive for names and headers, in bytes."""
 
 STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.HashNeeded: 428,

@@ -120,6 +120,20 @@ def send(site, body, token=None, kind="multipart/form-data; boundary=xYzZy"):
     return site.ask("/api/v1/skills", "POST", body, Content_Type=kind, **headers)
 
 
+def test_a_client_learns_for_which_owner_its_token_publishes(site, mine, shown, tmp_path):
+    """It sends this name with what it publishes."""
+
+    def owner(token):
+        return site.ask("/api/v1/whoami", Authorization=f"Bearer {token}").json["user"]["handle"]
+
+    assert owner(shown) == "mine"
+    assert owner(mine.tokens().create("rita")[1]) == "rita"
+    (tmp_path / "team").mkdir()
+    mine.add_source(str(tmp_path / "team"), name="team")
+    assert owner(shown) is None  # the client then asks for --owner
+    assert site.ask("/api/v1/whoami").status == 401
+
+
 PAYLOAD = {"slug": "haiku", "displayName": "Haiku", "version": "1.0.0", "changelog": ""}
 
 

@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
+import shlex
+import subprocess
 
 import pytest
 
 pytest.importorskip("nh3", reason="the extra web is not installed")
 
 from registry.publish import proposals
+from tests import program
 from tests.cli.conftest import run
-from tests.conftest import write_skill
+from tests.conftest import REPOSITORY, write_skill
 from tests.publish.test_publishing import document, put
 from tests.publish.test_review_pages import press, read
 from tests.remotes.packed import zipped
@@ -69,6 +73,66 @@ def test_two_people_publish_a_reviewer_approves_and_a_pinned_project_stays(
     who = server("history", "haiku", "--who").stdout
     assert "eve, approved by anna" in who
     assert "bob" in who
+
+
+def test_the_page_about_publishing_and_review_works_as_it_is_written(
+    database, registry, tmp_path, monkeypatch
+):
+    """Its placeholders are an address, the tokens in their order, and the id of the proposal."""
+    page = (REPOSITORY / "docs" / "how-to" / "publish-and-review.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    draft, scripts = tmp_path / "release-notes", tmp_path / "bin"
+    write_skill(draft, extra="version: 1.0.0\n")
+    (tmp_path / "team").mkdir()
+    scripts.mkdir()
+    script = scripts / "skill-registry"
+    environ = {
+        **os.environ,
+        "PATH": f"{scripts}:/usr/bin:/bin",
+        "SKILL_REGISTRY_DB": str(database),
+    }
+    said = []
+    registry.create_database()
+    with program.command() as command, serving(registry) as site:
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.chmod(0o755)
+        for block in blocks:
+            tokens = re.findall(r"^skr_\S+$", said[0], re.MULTILINE) if said else []
+            text = block.replace("https://skills.example.org", site.base)
+            text = text.replace("skr_…", tokens[2 if "audit" in block else 0] if tokens else "")
+            if "--yes" in block and "publish" in block:
+                write_skill(draft, description="Lists changes.", extra="version: 1.1.0\n")
+            if "3f2a91c07b5d" in block:
+                (one,) = proposals.listed(registry.core)
+                text = text.replace("3f2a91c07b5d", one.id)
+            if "SKILL_REGISTRY_TOKEN" not in text and tokens:
+                text = f"export SKILL_REGISTRY_TOKEN={tokens[0]}\n{text}"
+            done = subprocess.run(
+                ["/bin/sh", "-ec", text],
+                cwd=tmp_path,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, (text, done.stdout, done.stderr)
+            said.append(done.stdout + done.stderr)
+    printed = "".join(said)
+    assert len(blocks) == 7
+    for each in (
+        "Would create",
+        "Published release-notes",
+        "waits for review as proposal",
+        "Approved the request to update release-notes",
+        "is yanked",
+        "bob, approved by",
+        '"what": "version yanked"',
+    ):
+        assert each in printed, each
+    assert said[5].count("It lists secret tickets.") == 1
+    pinned = tmp_path / "project" / "skills" / "release-notes" / "SKILL.md"
+    assert "Lists changes." not in pinned.read_text()
 
 
 WHO = {

@@ -93,6 +93,14 @@ def test_a_yanked_skill_is_seen_by_its_owner_only(alice, world):
     assert names(world.open("rita")) == ["tea"]
 
 
+def test_an_admin_takes_back_what_an_admin_yanked(alice, world):
+    ada = world.open("ada")
+    ada.yank_version("tea@1.1", "bad", as_admin=True)
+    assert names(ada, all=True) == []
+    ada.reactivate_version("tea@1.1", as_admin=True)
+    assert names(world.open("rita")) == ["tea"]
+
+
 def test_the_audit_log_of_the_server_has_who_yanked(alice, world):
     alice.yank_version("tea@1.0", "bad", replacement="tea@1.1")
     alice.reactivate_version("tea@1.0")
