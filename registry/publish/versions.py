@@ -4,6 +4,7 @@ A version is a label for the files that a skill has, and never changes. A sync a
 versions that the front matter names (`db.write.labels`).
 """
 
+import copy
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -53,7 +54,7 @@ def add_version(core: Core, handle: str, label: str) -> SkillVersion:
     tree = stored.skill.tree_hash
     if stored.skill.status not in {"ok", "warning"} or stored.quarantined or tree is None:
         raise unusable(core.reader, stored, stored.skill.ref)
-    _check_owner(core, stored)
+    check_owner(core, find(core, stored.skill.source))
     _check_original(core, stored)
     with core.writer.transaction() as connection:
         known = version(core.reader, stored.uid, label)
@@ -85,11 +86,17 @@ def set_state(
     told = {"reason": _text("reason", reason), "replacement": _text("replacement", replacement)}
     if state != "active" and told["reason"] is None:
         raise UsageProblem(message="give the reason, which users of the version will read")
-    parts = split_label(core.reader, handle)
+    reader = core.reader
+    if as_admin:
+        check_admin(core)
+        reader = copy.copy(reader)
+        reader.own_yanked = "1"  # an admin also changes what only the owner sees
+    parts = split_label(reader, handle)
     if parts is None:
         raise UsageProblem(message=f"write the version as NAME@LABEL, not {handle!r:.200}")
-    stored = resolve(core.reader, parts[0])
-    _check_owner(core, stored, as_admin=as_admin)
+    stored = resolve(reader, parts[0])
+    if not as_admin:
+        check_owner(core, find(core, stored.skill.source))
     label = parts[1]
     found = version(core.reader, stored.uid, label)
     if found is None:
@@ -114,14 +121,6 @@ def _check_original(core: Core, stored: StoredSkill) -> None:
     if entry is not None and whose is not None and entry.tree_hash == stored.skill.tree_hash:
         reason = f"it is the installed copy of {whose.ref}; add the version to {whose.ref}"
         raise ChangeRefused(path=stored.path, reason=reason)
-
-
-def _check_owner(core: Core, stored: StoredSkill, *, as_admin: bool = False) -> None:
-    """Raise an error if the current role doesn't own the skill's source, and isn't an admin."""
-    if as_admin:
-        check_admin(core)
-    else:
-        check_owner(core, find(core, stored.skill.source))
 
 
 def _text(name: str, text: str | None) -> str | None:
