@@ -172,7 +172,7 @@ class Toolset(ABC):
         with (
             audit_context(
                 f"{self.name} {offered.name}",
-                command="",  # `undo` takes back one call, not all calls of a server
+                command="",  # `undo` reverses one call, not all calls of a server
                 person=self._person,
                 token=self._token,
             ),
