@@ -61,7 +61,8 @@ DECODE: Final = re.compile(r"\bbase64[ \t]+(?:-d\b|-D\b|--decode\b)")
 # `bash -c "$(curl ...)"`, `bash <(curl ...)`, `eval "$(... | base64 -d)"`.
 SUBSTITUTED: Final = re.compile(r"[$<]\(([^()\n]{1,400})\)")
 SUBSTITUTED_INTO: Final = re.compile(
-    r"\b(?:(?:ba|z|da|k|fi)?sh|eval|source)[ \t]+(?:-[a-z]{1,4}[ \t]+){0,3}[\"']?$", re.IGNORECASE
+    r"\b(?:(?:ba|z|da|k|fi)?sh|eval|source)[ \t]+(?:-[a-z]{1,4}[ \t]+){0,3}[\"']?\$?$",
+    re.IGNORECASE,
 )
 POWERSHELL: Final = re.compile(
     r"\b(?:iex|invoke-expression)\b[ \t(&{\"'$]{1,10}"

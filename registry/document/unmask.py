@@ -37,7 +37,12 @@ _IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
 _CLASSES: Final = bytes(
     ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
 )
-_INSIDE: Final = re.compile(b"##{0,3}a")
+_INSIDE: Final = re.compile(b"##{0,23}a")
+_EMPTY: Final = re.compile(rb"(?<=[a-z])\$\{[a-z_]\w{0,20}\}(?=[a-z])")
+"""Matches a variable inside a word, which an attacker leaves empty."""
+
+_SPACED: Final = re.compile(r"(?<![A-Za-z])(?:[A-Za-z] {1,3}){11,400}[A-Za-z](?![A-Za-z])")
+"""Matches words whose letters have spaces between them."""
 _WORD: Final = 64
 """Maximum number of characters on each side of a quote that count as the same word."""
 
@@ -107,6 +112,10 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
             yield match.start(), match.end(), " " if match[1] else ""
     if b"-\n" in lower if prose else b"`\n" in lower or b"`\r\n" in lower:
         yield from _wrapped(text, prose=prose)
+    if prose and b" a a a " in lower.translate(_CLASSES):
+        for match in _SPACED.finditer(text):
+            words = re.split(" {2,3}", match[0])
+            yield match.start(), match.end(), " ".join(one.replace(" ", "") for one in words)
     if b"&#" in lower or b"\\u00" in lower:
         for match in _ESCAPED.finditer(text):
             code = int(match[2]) if match[2] else int(match[1] or match[3], 16)
@@ -133,6 +142,8 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
     if b"\\" in lower or b"$@" in lower:
         for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
             lower = lower.replace(taken_out, b"\\" * len(taken_out))
+    if b"${" in lower:
+        lower = _EMPTY.sub(lambda match: b"\\" * len(match[0]), lower)
     classes = lower.translate(_CLASSES)
     done = 0
     for inside in _INSIDE.finditer(classes):

@@ -81,6 +81,14 @@ BEHAVIOURS: Final = (
         ),
         "adds an MCP server to the agent",
     ),
+    Behaviour(
+        "agent-configuration",
+        pattern(
+            r"\bjq[ ][^\n]{0,60}?mcp_?servers[^\n]{0,200}?=[\s\S]{0,200}?(?:>|\bmv[ ]|sponge)"
+            rf"|{_SETTINGS}[\s\S]{{0,240}}?\bjq[ ][^\n]{{0,60}}?mcp_?servers\.?[^\n]{{0,40}}?="
+        ),
+        "adds an MCP server to the agent",
+    ),
     # The agent's memory and rules.
     Behaviour(
         "agent-configuration",
@@ -137,6 +145,25 @@ BEHAVIOURS: Final = (
             and re.search(
                 rb"\b(?:if|once|until|unless|whether|when|after|that|ensure|verify|confirm|wait|has"
                 rb" the)[ ](?:\w{1,12}[ ]){0,3}$",
+                match.string[max(0, match.start() - 40) : match.start()],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "claimed-approval",
+        pattern(
+            r"\b(?:user|operator|owner|human)s?\b (?:has|have|had)? ?(?:already )?(?:agreed"
+            r"|consented|approved)\b"
+            r"[^.\n]{0,40}?\b(?:uploaded|uploads?|sent|shared|deleted?|transferred|installed)\b"
+        ),
+        "claims that the user has agreed",
+        where="prose",
+        accept=lambda match: (
+            _not_negated(match)
+            and re.search(
+                rb"\b(?:if|once|until|unless|whether|when|after|that|ensure|verify|confirm|wait|before)"
+                rb"[ ](?:\w{1,12}[ ]){0,2}$",
                 match.string[max(0, match.start() - 40) : match.start()],
             )
             is None

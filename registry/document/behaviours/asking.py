@@ -28,6 +28,48 @@ _FOREIGN: Final = re.compile(
 
 BEHAVIOURS: Final = (
     Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:collect|gather|read|find|list|take|export)\b[^.\n]{0,80}?\b(?:variables?|settings)"
+            r"\b[^.\n]{0,40}?\b(?:passw\w{2,6}|secrets?|tokens?|keys?|credentials?)\b[\s\S]{0,120}?"
+            r"\b(?:post|send|upload|submit)\b[^.\n]{0,60}?https?://(?!localhost|127\.)"
+        ),
+        "tells the agent to collect secrets and send them",
+        where="prose",
+        accept=not_honest,
+    ),
+    Behaviour(
+        "conversation-sent",
+        pattern(
+            r"\b(?:any|every|each|all|whenever|always|when you send)\b[^\n]{0,80}?"
+            r"\b(?:blind (?:carbon )?copy|bcc)\b"
+            r"[^\n]{0,60}?[\w.+-]{1,40}@(?!example\.)[\w-]{2,40}\.[a-z]{2,10}"
+        ),
+        "sends a copy of your mail to another address",
+        where="prose",
+    ),
+    Behaviour(
+        "conversation-sent",
+        pattern(
+            r"\b(?:forward|send|copy|relay|redirect)\b[^.\n]{0,30}?\b(?:each|every|all|any)\b[^.\n]{0,20}?"
+            r"\b(?:e?-?mails?"
+            r"|messages?)\b[^\n]{0,100}?\bto [\w.+-]{1,40}@(?!example\.)[\w.-]{2,40}\.[a-z]{2,10}"
+        ),
+        "sends your mail to another address",
+        where="prose",
+    ),
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:send|e?mail|forward|give|paste|post)\b[^.\n]{0,20}?\b(?:your|the|all|user'?s?)\b[^.\n]{0,30}?"
+            r"\b(?:keys?|passwords?|credentials?|tokens?|secrets?|seed phrase)\b[^\n]{0,60}?\bto "
+            r"[\w.+-]{1,40}@(?!example\.)[\w.-]{2,40}\.[a-z]{2,10}"
+        ),
+        "tells the agent to mail secrets",
+        where="prose",
+        accept=not_honest,
+    ),
+    Behaviour(
         "secret-sent",
         pattern(
             r"\b(?:read|collect|gather|upload|send|post|submit|copy|zip|pack|archive|find|grab|take|include|forward"

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern
+from registry.document.behaviours.table import SHELL, Behaviour, pattern
 
 _DANGEROUS: Final = frozenset(
     b"curl wget bash eval exec system popen os subprocess child_process execsync spawn powershell"
@@ -74,6 +74,21 @@ BEHAVIOURS: Final = (
         pattern(r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][^\"'\n]{1,60}[\"']){1,8})"),
         "assembles a function name from parts",
         accept=_is_dangerous,
+    ),
+    Behaviour(
+        "assembled-command",
+        pattern(r"\[(?P<parts>[\"'][\w./]{1,2}[\"'](?:,[ ]?[\"'][\w./]{1,2}[\"']){2,12})\]"),
+        "assembles a command from letters",
+        accept=_is_dangerous,
+    ),
+    Behaviour(
+        "assembled-command",
+        pattern(
+            rf"(?:\b(?:eval|{SHELL} -c)[^\n]{{0,12}}?(?:\$\(|`)[^\n)]{{0,200}}?"
+            r"(?<![\w-])rev(?![\w-])"
+            rf"|(?<![\w-])rev(?![\w-])[^\n|]{{0,200}}\|[ ]?{SHELL}(?![\w.-]))"
+        ),
+        "runs a text that is written backwards",
     ),
     Behaviour(
         "assembled-command",

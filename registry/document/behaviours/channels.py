@@ -3,12 +3,14 @@
 import re
 from typing import Final
 
+from registry.document.behaviours.leaks import TOKEN_COMMAND
 from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
 
 _LOOKUP: Final = r"\b(?:dig|nslookup|drill|ping|resolvectl|getent hosts|resolve-dnsname|host)[ ]"
 
 _LOOKUP_CALL: Final = (
     r"(?:gethostbyname(?:_ex)?|getaddrinfo|dns\.(?:promises\.)?(?:resolve\w{0,5}|lookup|query)"
+    r"|\.resolve(?:4|6|any|txt|mx|cname)"
     r"|resolver\.(?:resolve|query)|net\.lookup\w{1,6}|getaddresses|gethostaddresses)\("
 )
 
@@ -61,10 +63,8 @@ BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(
-            r"(?:",
-            SECRET_FILE,
-            rf"|\bprintenv\b|\benv\b|\${{?{_SECRET_VARIABLE})[\s\S]{{0,200}}?{_ENCODED}"
-            rf"[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?[$%][^\n]{{1,80}}?\.[\w$-]",
+            rf"(?:{_ENCODED}|{TOKEN_COMMAND})[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?"
+            r"[$%]\{?\w{1,20}[^\s.]{0,12}\.[\w-]{1,40}\.\w"
         ),
         "sends secrets in DNS queries",
     ),
@@ -135,17 +135,34 @@ BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(
-            r"(?:\b(?:image|picture|badge|pixel|img)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
+            r"(?:\b(?:image|picture|badge|pixel|img|hyperlink|link)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
             r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
             rf"|followed by|carr(?:ies|ying)|contain(?:s|ing)|is)\b[^\n]{{0,80}}?{SECRET_NAMED})",
         ),
-        "sends secrets in the address of a picture",
+        "sends secrets in an address",
         where="prose",
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"encod|base64|append|replac|fill|carr|value|contents?", match[0])
             is not None
             and re.search(rb"[?&]\w{1,20}=", match[0]) is not None
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"(?:<img\b[^>\n]{0,60}src=[\"']?|!\[[^\]\n]{0,80}\]\(|\b(?:logo|icon|image|picture|badge|link)\b"
+            r"[^\n]{0,60}?)https?://[^\s)]{3,160}[^\n]{0,80}?(?:\+|\bplus\b|followed by"
+            r"|in place of|\bwith\b"
+            rf"|\bwhere\b|\breplac\w{{1,4}})[^\n]{{0,60}}?(?:{SECRET_NAMED}|\bsecret\b)"
+        ),
+        "puts secrets into an address",
+        where="prose",
+        accept=lambda match: (
+            not_honest(match)
+            and re.search(rb"[?&][\w-]{1,20}=|encod|base64|\bhex\b|\+|append|followed by", match[0])
+            is not None
+            and re.search(rb"shields\.io|badge\.fury|codecov|github\.com", match[0]) is None
         ),
     ),
     # Mail, git and comments.
@@ -185,5 +202,17 @@ BEHAVIOURS: Final = (
             r"|\$\((?:printenv|env)\b))",
         ),
         "publishes a file that holds secrets",
+    ),
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:make|create|publish|open|post|push|write)\b[^.\n]{0,30}?\b(?:gist|pastebin|paste|public"
+            r" (?:repository|repo|link|post|issue|page))\b[^\n]{0,60}?\b(?:contents?|with|of"
+            r"|from)\b[^\n]{0,40}?",
+            SECRET_FILE,
+        ),
+        "tells the agent to publish a file that holds secrets",
+        where="prose",
+        accept=not_honest,
     ),
 )

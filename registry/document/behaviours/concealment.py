@@ -18,7 +18,9 @@ _DEED: Final = (
 
 _VERB: Final = (
     r"(?:mention(?:ing)?|tell(?:ing)?|inform(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|notify(?:ing)?"
-    r"|bring(?:ing)?|refer(?:ring)? to|acknowledg(?:e|ing)|surfac(?:e|ing)|discuss(?:ing)?)"
+    r"|bring(?:ing)?|report(?:ing)?"
+    r"|comment(?:ing)? on|point(?:ing)? out|record(?:ing)?"
+    r"|refer(?:ring)? to|acknowledg(?:e|ing)|surfac(?:e|ing)|discuss(?:ing)?)"
 )
 _IT: Final = (
     r"(?:it|this|that|these|them|any of (?:this|it)|the (?:user|human|owner|operator|upload|request"
@@ -35,6 +37,11 @@ _KEPT: Final = (
     rf"|should not"
     rf"|shouldn't) (?:\w{{1,12}} ){{0,2}}?{_VERB} (?:\w{{1,12}} ){{0,1}}?{_IT}\b"
     r"|leave (?:it|this|that|them|these|the \w{1,20}) out(?: of)? (?:your|the|any)\b"
+    r"|leave (?:it|this|that|them|these) (?:un(?:mentioned|said|reported|noted)|out)\b"
+    r"|leave no (?:\w{1,12} )?(?:comment|note|mention|record)\b|\btells? nobody\b"
+    r"|(?:must|should|may|can|do(?:es)?) not (?:appear|show(?: up)?|be (?:seen|listed|reported"
+    r"|recorded)) (?:in|among|on) (?:your|the|any)\b|nothing of (?:this|it) (?:may|must|should)\b"
+    r"|keep quiet\b"
     r"|omit (?:it|this|these|them|that) (?:from|in)\b"
     r"|keep (?:it|this|that|these|them) (?:quiet|secret|hidden|between us|to yourself|invisible"
     r"|from the (?:user|human|owner|operator))|\bsay nothing\b|\bsay only that\b"
@@ -45,7 +52,7 @@ _KEPT: Final = (
     r"|do not"
     r"|don't|need not|needn't|should not|shouldn't|must not|mustn't|won't|will not|will never|never"
     r"|is not|isn't|are not|has no|have no) (?:\w{1,12} ){0,3}?(?:know|notice|find out|told"
-    r"|informed"
+    r"|hear|learn|see (?:it|this|that)|informed"
     r"|bothered|aware|suspicious)\b"
     r"|if (?:the user |they |you are |you're |anyone "
     r"|somebody )?asks?(?:ed)?\b[^.\n]{0,50}?\b(?:say"
@@ -59,10 +66,11 @@ _NOT: Final = re.compile(
 )
 _RISKY: Final = re.compile(
     rb"\bcurl\b|\bwget\b|\bpost\b[^.\n]{0,60}https?://|\b(?:send|upload|forward|transmit|exfiltrat\w*"
-    rb"|submit|call|ping|fetch|download|sync|mirror|report|bcc|copy)\b[^.\n]{0,120}?(?:https?://(?!localhost)"
+    rb"|submit|call|ping|fetch|download|sync|push|mirror|report|bcc|copy)\b[^\n]{0,120}?(?:https?://(?!localhost)"
     rb"|[\w.-]{2,40}@[\w-]{2,40}\.\w{2,6}|webhook|\bserver\b|endpoint)"
     rb"|~/\.(?:ssh|aws|claude|cursor|codex|gemini|config|bashrc|zshrc|profile|gitconfig|npmrc|local"
-    rb"|cache|kube|netrc)|\.env\b(?!\.example)|mcp_?servers?\b|mcp\.json|\bsettings(?:\.local)?\.json"
+    rb"|cache|kube|netrc)|\.env\b(?!\.example)|mcp_?servers?\b|\bmcp add\b|mcp\.json"
+    rb"|\bsettings(?:\.local)?\.json"
     rb"|\.claude\.json|claude\.md|agents\.md|memory\.md|\.cursorrules|\bcrontab\b|launchagents"
     rb"|authorized_keys|\bid_rsa\b|\bbase64\b|\bpostinstall\b|\.git/hooks|--no-verify"
     rb"|\b(?:api|private|ssh)[ _-]?keys?\b|\bcredentials?\b|\bpasswords?\b|\bseed phrase"

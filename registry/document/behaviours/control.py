@@ -13,6 +13,41 @@ _RUN: Final = (
 _WALLET: Final = r"(?:0x[0-9a-f]{20,64}|\bbc1[a-z0-9]{14,90}|\b[13][a-km-z1-9]{25,34}\b)"
 
 BEHAVIOURS: Final = (
+    Behaviour(
+        "remote-control",
+        pattern(
+            r"(?:(?<![\w.])fetch|axios(?:\.get)?|got(?:\.get)?|\.get)\([\s\S]{0,240}?"
+            r"\.then\([ ]?(?:async[ ])?\(?(?P<told>[a-z_$]\w{0,20})\)?[ ]?=>[ ]?\{?[^;{}\n]{0,40}?"
+            r"(?<![\w.])(?:\w{1,20}\.)?(?:exec|execsync|spawn|spawnsync|eval|function"
+            r"|runinthiscontext|runinnewcontext)\([ ]?(?P=told)\b"
+        ),
+        "runs what another machine answers",
+    ),
+    Behaviour(
+        "remote-control",
+        pattern(
+            r"(?:https?|\w)\.(?:get|request)\([\s\S]{0,200}?\.on\([ ]?\\?['\"]data\\?['\"]"
+            r"[\s\S]{0,200}?(?<![\w.])(?:\w{1,20}\.)?(?:eval|(?:new )?function|exec|execsync"
+            r"|runinthiscontext"
+            r"|_compile)\(",
+        ),
+        "runs what another machine answers",
+    ),
+    Behaviour(
+        "reverse-shell",
+        pattern(
+            r"(?P<line>\w{1,20})[ ]?=[ ]?\w{1,20}\.(?:gets|readline|read|recv)\b[\s\S]{0,120}?"
+            r"(?:io\.popen|os\.popen|\bsystem|\bexec|\bspawn|popen3|capture3?)\(?[ ]?(?P=line)\b",
+        ),
+        "gives another machine a shell",
+        accept=lambda match: (
+            re.search(
+                rb"tcpsocket|socket\.connect|create_connection|net\.connect|tcpclient",
+                match.string[max(0, match.start() - 300) : match.start()],
+            )
+            is not None
+        ),
+    ),
     # Commands from another machine.
     Behaviour(
         "remote-control",
@@ -138,6 +173,20 @@ BEHAVIOURS: Final = (
         "puts a back door into code",
         where="prose",
     ),
+    Behaviour(
+        "open-door",
+        pattern(
+            r"\b(?:whenever|in every|in each|each time|any time|when) [^.\n]{0,60}?\b(?:login"
+            r"|log-in|auth\w{0,14}"
+            r"|sign-in|password) (?:\w{1,12} ){0,2}?(?:check|function|code|handler|middleware"
+            r"|form)?[^.\n]{0,40}?"
+            r"\b(?:accept|allow|let|skip|pass|bypass)s?\b[^.\n]{0,60}?\b(?:password|header|token|cookie|value|user"
+            r"\w{0,5}|parameter)\b"
+        ),
+        "puts a back door into code",
+        where="prose",
+        accept=lambda match: re.search(rb"\b(?:never|not|don't)\b", match[0]) is None,
+    ),
     # Money.
     Behaviour(
         "cryptominer",
@@ -161,6 +210,25 @@ BEHAVIOURS: Final = (
         ),
         "sends a payment to another address",
         where="prose",
+    ),
+    Behaviour(
+        "payment-redirected",
+        pattern(
+            r"\b(?:use|enter|write|put|replace|swap|substitute)\b[^\n]{0,60}?\b(?:number|account|address|iban|it"
+            rf"|wallet)\b[^.\n]{{0,30}}?(?:{_WALLET}"
+            rf"|\b[a-z]{{2}}\d{{2}}(?:[ ]?[\da-z]{{4}}){{3,7}})[^.\n]{{0,40}}?"
+            r"(?:\bwhatever\b|\binstead\b|\bregardless\b|\beven if\b|\bin (?:the|every"
+            r"|each) payment|[.\n])"
+        ),
+        "sends a payment to another address",
+        where="prose",
+        accept=lambda match: (
+            re.search(
+                rb"clipboard|supplier|invoice|payment|paste|recipient|holds a|contains a",
+                match.string[max(0, match.start() - 160) : match.end()],
+            )
+            is not None
+        ),
     ),
     Behaviour(
         "payment-redirected",

@@ -103,9 +103,11 @@ BEHAVIOURS: Final = (
         "encoded-execution",
         # `function(a) {` in JavaScript declares a function; it does not call `Function`.
         pattern(
-            rf"(?:{_EXECUTORS}(?<!function)[ ]?\([^\n;]{{0,120}}?{_DECODERS}"
-            rf"|(?:function|constructor)[ ]?\((?![^\n;]{{0,120}}?\)[ ]?(?:\{{|=>))[^\n;]{{0,120}}?"
-            rf"{_DECODERS}|set(?:timeout|interval|immediate)\([ ]?{_DECODERS})"
+            rf"(?:{_EXECUTORS}(?<!function)[ ]?\([^\n;`]{{0,120}}?{_DECODERS}"
+            rf"|(?:function|constructor)[ ]?\((?![^\n;`]{{0,120}}?\)[ ]?(?:\{{"
+            rf"|=>))[^\n;`]{{0,120}}?"
+            rf"{_DECODERS}|\bfunction\)\([ ]?{_DECODERS}|set(?:timeout|interval"
+            rf"|immediate)\([ ]?{_DECODERS})"
         ),
         "runs decoded code unchecked",
         accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",

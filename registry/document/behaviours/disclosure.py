@@ -83,6 +83,8 @@ BEHAVIOURS: Final = (
             r"(?:\b(?:follow|obey|execute|apply|run)\b (?:it|them|its|the|all|any|every|each"
             r"|whatever|what|those|these|new|exactly|his|their)\b|\bcarry (?:it |them )?out\b"
             r"|\bcarry out\b|\bdo what\b|they override|overrides?\b|\boverwrite this"
+            r"|(?:holds?|contains?|has|gives) (?:your|the|all) (?:\w{1,12} )?(?:instructions"
+            r"|rules|orders)\b"
             r"|replace this (?:file|skill)|treat (?:it|them|the) [^\n]{0,30}as (?:your"
             r"|instructions|part))",
         ),

@@ -18,6 +18,21 @@ _MEMORY: Final = (
 
 BEHAVIOURS: Final = (
     Behaviour(
+        "protection-off",
+        pattern(
+            r"(?:nopasswd:[ ]?all\b[^\n]{0,80}?/etc/sudoers"
+            r"|/etc/sudoers[^\n]{0,160}?nopasswd:[ ]?all\b)"
+        ),
+        "lets every program become root",
+        accept=lambda match: (
+            re.search(
+                rb"\b(?:remove|delete|avoid|never|without|find|such as|replace)\b[^.\n]{0,60}$",
+                match.string[max(0, match.start() - 80) : match.start()],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
         "stranger-key",
         pattern(
             r"(?:(?:echo|printf|cat|tee|curl|wget|add|append|write)[^\n]{0,400}(?:>>?|tee|-a|to"

@@ -75,6 +75,27 @@ BEHAVIOURS: Final = (
         where="prose",
     ),
     Behaviour(
+        "instruction-override",
+        pattern(
+            r"(?:\b(?:rules|instructions|orders|guidelines|everything|messages?)\b[^.\n]{0,60}?\b(?:before|above"
+            r"|earlier|so far|until now|previous\w{0,2})\b[^\n]{0,80}?\b(?:forget|ignore"
+            r"|disregard|drop|discard)"
+            r" (?:them|it|all of|those|these)\b"
+            r"|\bfrom (?:now|this point)(?: on)?,? (?:on )?(?:you )?(?:only )?(?:follow|obey"
+            r"|do)s? only\b"
+            r"|\b(?:instructions|file|skill|text|document|author|rules)\b[^.\n]{0,40}?\b(?:go|goes|come|comes"
+            r"|rank|ranks|counts?|stands?) (?:before|above|ahead of|more than) (?:those of|what|the"
+            r" (?:wishes|requests?|words?) of|that of)? ?(?:the )?(?:users?|system|operator"
+            r"|developer)\b"
+            r"|\b(?:user|operator|system)'?s? (?:wishes|requests?|words?|instructions"
+            r"|prompt)? ?(?:only )?counts?"
+            r" (?:only|for nothing|less)\b"
+            r"|\byou (?:now )?work (?:only )?for the author\b)"
+        ),
+        "tells the model to ignore its instructions",
+        where="prose",
+    ),
+    Behaviour(
         "restrictions-lifted",
         pattern(
             r"(?:(?:you are|you're|act) (?:now |currently )?(?:in|as|operating in|entering"

@@ -26,7 +26,8 @@ _WARNS: Final = re.compile(
     rb"|\bblock(?:s|ed)?\b|\bflag(?:s|ged)?\b|\breport (?:it|any|every|each|them|such)"
     rb"|\bmeans that\b"
     rb"|\bexpect(?:ed)?:|\bcondition:|\bdetection:|\bstrings:|\bnever (?:run|use|paste|pipe|commit)"
-    rb"|\bgrep -|\bwarn|\bleak|\bthreat|\bvictim|\bbackdoor|\bevidence|\bhides?\b|\bpersist"
+    rb"|\bsandbox\b|\bthe sample\b|\bgrep -|\bwarn|\bleak|\bthreat|\bvictim|\bbackdoor"
+    rb"|\bevidence|\bhides?\b|\bpersist"
     rb"|\bsearch for"
     rb"|\btrick\b|\bpoison|\bfake\b|\bscam"
     rb"|\blook(?:s|ing)? (?:for|like)|\bmatch(?:es)?\b|\bbad\b|\bunsafe|\bdangerous|\brisk"
@@ -38,7 +39,7 @@ _WARNS: Final = re.compile(
 # If the text forbids a command, the command is an example, whatever the topic of the text is.
 _FORBIDDEN: Final = re.compile(
     rb"(?:\b(?:never|do not|don't|must not|should not|avoid) (?:\w{1,12} )?(?:run|use|pipe|piping"
-    rb"|paste|pasting|execute|type|running|using|executing)\b[^.\n]{0,80}$"
+    rb"|paste|pasting|execute|type|running|using|executing)\b[^.\n]{0,80}(?:`[^`\n]{0,160})?$"
     rb"|\bif (?:somebody|someone|anyone|an attacker|a colleague|they) (?:has |have |ever )?"
     rb"(?:ran|run|runs|sent|sends|used|uses|typed|executed)\b[^.\n]{0,60}$)"
 )

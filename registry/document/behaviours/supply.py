@@ -104,6 +104,14 @@ def _demanded(match: re.Match[bytes]) -> bool:
 
 BEHAVIOURS: Final = (
     Behaviour(
+        "remote-execution",
+        pattern(
+            r"(?:urlretrieve|urlopen|requests\.get|\bwget\b|\bcurl\b)[\s\S]{0,400}?"
+            r"(?:torch|joblib|dill)\.load\([^\n]{0,80}?weights_only[ ]?=[ ]?false"
+        ),
+        "downloads data that runs code when it is loaded",
+    ),
+    Behaviour(
         "archive-with-password",
         pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
         "gives the password of a file to download and run",

@@ -21,7 +21,7 @@ _STRONG_FILE: Final = (
     r"|credentials|\.env)"
     r"|\.clawdbot[/\\](?:\.env|clawdbot\.json)|/etc/shadow|/etc/passwd|\.bash_history"
     r"|\.zsh_history|\.electrum|\.kube[/\\]config|\.docker[/\\]config|keychain-db|exodus[/\\]"
-    r"|solana[/\\]id\.json)"
+    r"|solana[/\\]id\.json|default[/\\]{1,2}(?:network[/\\]{1,2})?cookies)"
 )
 _VENDORS: Final = (
     r"(?P<vendor>openai|anthropic|claude|aws|github|gh|gitlab|npm|pypi|stripe|slack|google|gemini"
@@ -157,11 +157,12 @@ BEHAVIOURS: Final = (
         "secret-sent",
         pattern(
             r"(?:open|readfilesync|readfile|read_text|read_bytes|cat |file\.read|path|join"
-            r"|get-content|expanduser)[ (][^\n]{0,100}?",
+            r"|get-content|expanduser|homedir|\.home|\.env\.(?:local)?appdata"
+            r"|\.env\.home)[ (+][^\n]{0,100}?",
             _STRONG_FILE,
-            r"[\s\S]{0,500}?",
+            r"[\s\S]{0,500}?(?:",
             _SENT,
-            r"[ (]",
+            r"|['\"]https?['\"]\)\.request)[ (]",
         ),
         "reads a file that holds secrets, and sends data",
         accept=lambda match: (
