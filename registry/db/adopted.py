@@ -19,8 +19,8 @@ from typing import Final
 
 from registry.db.interface import Backend
 from registry.db.read.sources import list_sources
-from registry.disk.atomic import OWN, Place, make_path, open_named
-from registry.disk.private import is_ours_alone, open_own_folder, read_own_file, write_own_file
+from registry.disk.atomic import Place
+from registry.disk.private import is_ours_alone, open_data_folder, read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
 from registry.model import Source
 from registry.settings import data_folder
@@ -46,7 +46,6 @@ def remember(backend: Backend, path: str) -> None:
     """
     home = str(data_folder())
     try:
-        make_path(home, OWN)
         with _place(backend, path, make=True) as (place, data), suppress(FileExistsError):
             write_own_file(place, data)
     except OSError as error:
@@ -67,11 +66,7 @@ def former_addresses(backend: Backend) -> dict[str, str]:
     Each folder is mapped to the last of these addresses, without secrets.
     """
     found: list[tuple[int, str, str]] = []
-    with (
-        suppress(OSError),
-        open_named(str(data_folder())) as home,
-        open_own_folder(Place(home, FOLDER)) as folder,
-    ):
+    with suppress(OSError), open_data_folder(FOLDER) as folder:
         for name in os.listdir(folder.fd):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 facts = json.loads(read_own_file(Place(folder, name), MAX_BYTES))
@@ -116,8 +111,5 @@ def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()
-    with (
-        open_named(str(data_folder())) as home,
-        open_own_folder(Place(home, FOLDER), make=make) as folder,
-    ):
+    with open_data_folder(FOLDER, make=make) as folder:
         yield Place(folder, name), data

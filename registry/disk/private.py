@@ -7,14 +7,23 @@ trust. So they are opened without following links, and the owner of the opened f
 import errno
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from shlex import quote
 from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Final
 
-from registry.disk.atomic import Place, remove_tree, rename_new, write_file
+from registry.disk.atomic import (
+    OWN,
+    Place,
+    make_path,
+    open_named,
+    remove_tree,
+    rename_new,
+    write_file,
+)
 from registry.disk.beneath import FOLDER, READ, Folder
+from registry.settings import data_folder
 
 _OTHERS: Final = 0o077
 
@@ -54,6 +63,19 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
         opened.close()
         raise
     return opened
+
+
+@contextmanager
+def open_data_folder(name: str, *, make: bool = False) -> Iterator[Folder]:
+    """Open the folder ``name`` in this user's data folder. If ``make``, create both if missing.
+
+    Raises the errors of `open_own_folder`.
+    """
+    home = str(data_folder())
+    if make:
+        make_path(home, OWN)
+    with open_named(home) as above, open_own_folder(Place(above, name), make=make) as folder:
+        yield folder
 
 
 def read_own_file(place: Place, limit: int) -> bytes:

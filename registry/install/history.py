@@ -16,7 +16,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
@@ -24,23 +24,19 @@ from registry.changes.signer import Signer, new_numbers, signed
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
 from registry.disk.atomic import (
-    OWN,
     Place,
     copy_tree,
     digest_of,
-    make_path,
-    open_named,
     remove_tree,
     rename_new,
     write_file,
 )
 from registry.disk.beneath import Folder
-from registry.disk.private import open_own_folder, read_own_file
+from registry.disk.private import open_data_folder, read_own_file
 from registry.errors import RegistryError
 from registry.install.content import FileContent, local_content, local_files
 from registry.install.lockfile import Locked
 from registry.install.targets import InstallTarget
-from registry.settings import data_folder
 from registry.text import is_encodable, utc_now
 
 KIND: Final = "pull"
@@ -166,8 +162,7 @@ def keep_edit(place: Place, digest: str) -> bool:
     with suppress(OSError, RegistryError):
         if not all(hashed for hashed, _ in local_files(place).values()):
             return False
-        make_path(str(data_folder()), OWN)
-        with _own(EDITS, make=True) as folder:
+        with open_data_folder(EDITS, make=True) as folder:
             for old in folder.entries():
                 if time.time() - old.stat().st_ctime > EDIT_DAYS * 86400:
                     remove_tree(Place(folder, old.name))
@@ -187,7 +182,7 @@ def keep_edit(place: Place, digest: str) -> bool:
 
 def kept_edit(core: Core, digest: str) -> list[FileContent] | None:
     """Return the files that `keep_edit` copied, or None if the copy no longer exists."""
-    with suppress(OSError, RegistryError), _own(EDITS) as folder:
+    with suppress(OSError, RegistryError), open_data_folder(EDITS) as folder:
         place = Place(folder, digest)
         if _DIGEST.fullmatch(digest) and digest_of(place) == digest:
             return local_content(core, place)
@@ -204,22 +199,21 @@ def note_begun(target: InstallTarget) -> None:
     The next sync reads this note and finishes an interrupted pull. Without the note, only the next
     pull into the same target would finish it.
     """
-    with suppress(OSError, ValueError):  # the path may not be UTF-8 text (ValueError)
-        make_path(str(data_folder()), OWN)
-        with _own(FOLDER, make=True) as folder, suppress(FileExistsError):
-            write_file(_note_place(folder, target), _data(target), 0o600)
+    # ValueError: the path may not be UTF-8 text.
+    with suppress(OSError, ValueError), open_data_folder(FOLDER, make=True) as folder:
+        write_file(_note_place(folder, target), _data(target), 0o600)
 
 
 def note_ended(target: InstallTarget) -> None:
     """Remove the note of a target, because the target has no unfinished pull any more."""
-    with suppress(OSError, ValueError), _own(FOLDER) as folder:
+    with suppress(OSError, ValueError), open_data_folder(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
 def interrupted_targets() -> list[InstallTarget]:
     """Return the targets that have a note: those of running and of interrupted pulls."""
     try:
-        with _own(FOLDER) as folder:
+        with open_data_folder(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]
     except OSError:
         return []
@@ -240,16 +234,3 @@ def _note_place(folder: Folder, target: InstallTarget) -> Place:
 def _data(target: InstallTarget) -> bytes:
     facts = {"path": target.path, "is_global": target.is_global}
     return json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()
-
-
-@contextmanager
-def _own(name: str, *, make: bool = False) -> Iterator[Folder]:
-    """Open the folder ``name`` in the user's data folder; create it if ``make``.
-
-    Only this user may own the folder or write to it.
-    """
-    with (
-        open_named(str(data_folder())) as home,
-        open_own_folder(Place(home, name), make=make) as folder,
-    ):
-        yield folder
