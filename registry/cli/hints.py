@@ -190,7 +190,7 @@ def naming_both() -> Iterator[None]:
         yield
     except errors.SkillAmbiguous as error:
         both = " ".join(quote(escape.line(ref)) for ref in error.refs[:2])
-        error.add_note(f"To compare two of them, run: skill-registry diff {both}")
+        error.add_note(f"\nTo compare two of them, run: skill-registry diff {both}")
         raise
 
 

@@ -207,7 +207,7 @@ def test_a_diff_of_a_name_of_two_skills_names_the_command_that_compares_them(lib
     cli("sync")
     ran = cli("diff", "haiku")
     assert ran.exit_code == 1
-    (command,) = re.findall(r"run: skill-registry (diff .*)$", ran.stderr, re.MULTILINE)
+    (command,) = re.findall(r"^To compare .* run: skill-registry (diff .*)$", ran.stderr, re.M)
     assert "Another one." in cli(*command.split()).stdout
 
 
