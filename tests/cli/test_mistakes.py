@@ -207,8 +207,9 @@ def test_a_diff_of_a_name_of_two_skills_names_the_command_that_compares_them(lib
     cli("sync")
     ran = cli("diff", "haiku")
     assert ran.exit_code == 1
-    (command,) = re.findall(r"^To compare .* run: skill-registry (diff .*)$", ran.stderr, re.M)
-    assert "Another one." in cli(*command.split()).stdout
+    told = re.search(r"^To compare .* run: skill-registry (diff .*)$", ran.stderr, re.MULTILINE)
+    assert told is not None
+    assert "Another one." in cli(*told[1].split()).stdout
 
 
 @pytest.mark.parametrize("there", [True, False])
