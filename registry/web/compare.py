@@ -1,26 +1,19 @@
 """Pages about several chosen skills: compare them side by side, or install them together."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from registry.catalog.reading import CurrentSkill
 from registry.db.read.signs import Signs
 from registry.disk.agents import agents
-from registry.errors import FileTooLarge, UsageProblem
+from registry.errors import UsageProblem
 from registry.model import Skill, SkillDetail, record
 from registry.web.answers import PageContent, Visit
+from registry.web.diffs import ComparedFile, Room, diffs
 from registry.web.rendering import size
-from registry.web.skill_pages import (
-    AGENTS,
-    FILES,
-    NO_ROOM,
-    FileDiff,
-    NoRoom,
-    Room,
-    bytes_of,
-    compare,
-)
+from registry.web.skill_pages import AGENTS, bytes_of
 
 MOST: Final = 3
 """Maximum number of skills that a page compares."""
@@ -108,34 +101,17 @@ def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
 def _pairs(visit: Visit, some: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
     """Yield the changes from the first skill to each other skill, file by file."""
     room = Room()
-    for other in some[1:]:
-        diffs = list(_diffs(visit, some[0], other, room))
-        yield {"old": some[0].detail.ref, "new": other.detail.ref, "diffs": diffs}
+    sides = [(one.detail.ref, _files(visit, one)) for one in some]
+    for ref, files in sides[1:]:
+        old, was = sides[0]
+        yield {"old": old, "new": ref, "diffs": list(diffs(was, files, room, (old, ref)))}
 
 
-def _diffs(visit: Visit, old: Compared, new: Compared, room: Room) -> Iterator[FileDiff]:
-    was, now = ({file.path: file for file in one.detail.files} for one in (old, new))
-    changed = [
-        path
-        for path in sorted(was | now)
-        if path not in was or path not in now or was[path].hash != now[path].hash
-    ]
-    for path in changed[:FILES]:
-        if path not in was or path not in now:
-            yield FileDiff(path, (), f"Only in {(old if path in was else new).detail.ref}.")
-            continue
-        try:
-            room.take(size=was[path].size + now[path].size)
-            before, after = (bytes_of(visit, *one[:2], path) for one in (old, new))
-        except NoRoom:
-            yield FileDiff(path, (), NO_ROOM)
-            continue
-        except FileTooLarge as error:
-            yield FileDiff(path, (), str(error))
-            continue
-        yield compare(path, before, after, room)
-    if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
+def _files(visit: Visit, one: Compared) -> Mapping[str, ComparedFile]:
+    return {
+        file.path: (file.hash, partial(bytes_of, visit, one.current, one.detail, file.path))
+        for file in one.detail.files
+    }
 
 
 def together(visit: Visit) -> PageContent:

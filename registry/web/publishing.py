@@ -39,8 +39,8 @@ from registry.web.answers import (
     visit_of,
 )
 from registry.web.auth import COOKIE, MAX_FORM
+from registry.web.diffs import ComparedFile, diffs
 from registry.web.rendering import sign_in
-from registry.web.skill_pages import FILES, NO_ROOM, FileDiff, NoRoom, Room, compare
 from registry.web.state import AppState
 from registry.web.uploads import Refusal
 
@@ -342,7 +342,7 @@ def proposal(visit: Visit) -> PageContent | Response:
     findings = () if wanted is None else wanted.findings
     findings = tuple(each for each in findings if each.severity != "info")
     is_own = _person(visit).wrote(one)
-    diffs = list(_diffs(before, after))
+    changes = list(diffs(_compared(before), _compared(after)))
     return PageContent(
         "proposal.html",
         lambda: {
@@ -350,30 +350,17 @@ def proposal(visit: Visit) -> PageContent | Response:
             "one": one,
             "outdated": outdated,
             "findings": findings,
-            "diffs": diffs,
+            "diffs": changes,
             "can_approve": is_pending and visit.visitor.approve and not is_own and not outdated,
             "can_reject": is_pending and (visit.visitor.approve or _is_author(visit, one)),
             "csrf": _csrf(visit, one),
         },
-        lambda: {**record(one), "findings": record(findings), "diffs": record(diffs)},
+        lambda: {**record(one), "findings": record(findings), "diffs": record(changes)},
     )
 
 
-def _diffs(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[FileDiff]:
-    changed = [
-        path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path)
-    ]
-    room = Room()
-    for path in changed[:FILES]:
-        old, new = before.get(path), after.get(path)
-        try:
-            room.take(size=len(old or b"") + len(new or b""))
-        except NoRoom:
-            yield FileDiff(path, (), NO_ROOM)
-            continue
-        yield compare(path, old, new, room)
-    if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
+def _compared(files: Mapping[str, bytes]) -> Mapping[str, ComparedFile]:
+    return {path: (data, partial(bytes, data)) for path, data in files.items()}
 
 
 def _person(visit: Visit) -> Person:

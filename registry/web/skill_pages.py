@@ -1,14 +1,12 @@
 """The pages of one skill: SKILL.md, files, raw bytes, history, findings and copies."""
 
-import difflib
 import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import replace
+from functools import partial
 from shlex import quote
-from time import thread_time
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote as url_quote
 
 from starlette.responses import Response
@@ -19,7 +17,6 @@ from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
 from registry.disk.files import digest
 from registry.errors import (
-    ContentMissing,
     FileNotFoundInSkill,
     FileTooLarge,
     RegistryError,
@@ -29,8 +26,7 @@ from registry.errors import (
 )
 from registry.install.content import content_of, tree_hash
 from registry.install.export import zipped
-from registry.mcp.fairness import check_client
-from registry.model import SkillDetail, Value, record
+from registry.model import SkillDetail, record
 from registry.web import addresses, markdown
 from registry.web.answers import (
     PageContent,
@@ -40,131 +36,10 @@ from registry.web.answers import (
     refusal,
 )
 from registry.web.audit import record_download
+from registry.web.diffs import FileDiff, diffs
 from registry.web.markdown import numbered
 from registry.web.query_params import number_of
 from registry.web.rendering import is_place, named
-
-LINES: Final = 3000
-"""Maximum number of lines of a file that is compared.
-
-The time of a comparison grows faster than the number of lines.
-"""
-
-BYTES: Final = 2 << 20
-"""Maximum total size of the files that one page compares, in bytes.
-
-It includes both versions of each file.
-"""
-
-ROWS: Final = 10_000
-"""Maximum number of rows of comparisons on a page."""
-
-SECONDS: Final = 1.0
-"""Processor time for the comparisons of one page, in seconds."""
-
-NO_ROOM: Final = "This comparison is too long for the page. To see it, run: skill-registry diff"
-
-AROUND: Final = 3
-"""Number of unchanged lines that are shown before and after a change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row(Value):
-    """One row of a comparison, with a line of each version.
-
-    A line is None if its version has no such line. A ``gap`` stands for ``skipped`` unchanged
-    lines.
-    """
-
-    kind: Literal["same", "changed", "gap"]
-    old_line: int | None = None
-    old: str | None = None
-    new_line: int | None = None
-    new: str | None = None
-    skipped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FileDiff(Value):
-    """The changes in a file. If there are no rows, ``note`` gives the reason."""
-
-    path: str
-    rows: tuple[Row, ...]
-    note: str = ""
-
-
-class NoRoom(Exception):
-    """The limits of a page's comparisons are exhausted."""
-
-
-class Room:
-    """The remaining limits of one page's comparisons: bytes, rows, seconds of CPU time."""
-
-    def __init__(self) -> None:
-        self._bytes = BYTES
-        self._rows = ROWS
-        self._end = thread_time() + SECONDS
-
-    def take(self, *, size: int = 0, rows: int = 0) -> None:
-        """Subtract bytes and rows from the limits.
-
-        Raises `NoRoom` if a limit is exhausted, and `ClientGone` if the visitor has left.
-        """
-        check_client()
-        self._bytes -= size
-        self._rows -= rows
-        if min(self._bytes, self._rows) < 0 or thread_time() > self._end:
-            raise NoRoom
-
-
-class _Matcher(difflib.SequenceMatcher[str]):
-    """A matcher that checks the limits at each step, because some texts would take minutes."""
-
-    room: Room
-
-    def find_longest_match(self, *where: Any, **named: Any) -> difflib.Match:
-        """Check the limits, then do one step of the comparison."""
-        self.room.take()
-        return super().find_longest_match(*where, **named)
-
-
-def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None = None) -> FileDiff:
-    """Compare two versions of a file. A version is None if the file did not exist."""
-    try:
-        was, now = [(data or b"").decode().splitlines() for data in (old, new)]
-    except UnicodeDecodeError:
-        return FileDiff(path, (), "Binary file changed.")
-    if max(len(was), len(now)) > LINES:
-        return FileDiff(path, (), "This file is too long to compare here. Run: skill-registry diff")
-    note = "" if was != now else "Only the line endings changed."
-    try:
-        return FileDiff(path, tuple(_rows(was, now, room or Room())), note)
-    except NoRoom:
-        return FileDiff(path, (), NO_ROOM)
-
-
-def _rows(was: Sequence[str], now: Sequence[str], room: Room) -> Iterator[Row]:
-    matcher = _Matcher(None, was, now)
-    matcher.room = room
-    done = 0
-    for group in matcher.get_grouped_opcodes(AROUND):
-        if skipped := group[0][1] - done:
-            yield Row("gap", skipped=skipped)
-        for tag, i1, i2, j1, j2 in group:
-            room.take(rows=max(i2 - i1, j2 - j1))
-            pairs = zip_longest(range(i1, i2), range(j1, j2))
-            for left, right in pairs:
-                yield Row(
-                    "same" if tag == "equal" else "changed",
-                    None if left is None else left + 1,
-                    None if left is None else was[left],
-                    None if right is None else right + 1,
-                    None if right is None else now[right],
-                )
-        done = group[-1][2]
-    if done and (skipped := len(was) - done):
-        yield Row("gap", skipped=skipped)
-
 
 SHOWN_FILES: Final = 200
 """Maximum number of files that a page lists. The page's JSON lists all files."""
@@ -490,10 +365,6 @@ def why(visit: Visit) -> PageContent:
     )
 
 
-FILES: Final = 50
-"""Maximum number of files that a page compares."""
-
-
 def _subject(visit: Visit, prefix: str) -> tuple[str, dict[str, str]]:
     """Return the handle of the requested skill, and its name, ref and source.
 
@@ -524,10 +395,10 @@ def history(visit: Visit) -> PageContent:
     )
     older = (one.number for one in revisions if new is not None and one.number < new)
     old = number_of(query, "old") or next(older, None)
-    diffs = []
+    changes = []
     if old is not None:
         pair = [_revision(facts["ref"], revisions, number) for number in (old, new)]
-        diffs = list(_diffs(visit, handle, *pair))
+        changes = list(_diffs(visit, handle, *pair))
     return PageContent(
         "history.html",
         lambda: {
@@ -536,7 +407,7 @@ def history(visit: Visit) -> PageContent:
             "revisions": revisions,
             "old": old,
             "new": new,
-            "diffs": diffs,
+            "diffs": changes,
         },
         lambda: {
             "name": facts["name"],
@@ -544,7 +415,7 @@ def history(visit: Visit) -> PageContent:
             "revisions": record(list(revisions)),
             "old": old,
             "new": new,
-            "diffs": record(diffs),
+            "diffs": record(changes),
         },
     )
 
@@ -557,28 +428,14 @@ def _revision(ref: str, revisions: Sequence[Revision], number: int | None) -> Re
 
 
 def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[FileDiff]:
-    was, now = ({file.path: file for file in one.files} for one in (old, new))
-    changed = [
-        path
-        for path in sorted(was | now)
-        if path not in was or path not in now or was[path].hash != now[path].hash
-    ]
-    room = Room()
-    for path in changed[:FILES]:
-        try:
-            room.take()
-            before = _content_of(visit, handle, old, path) if path in was else None
-            after = _content_of(visit, handle, new, path) if path in now else None
-            room.take(size=len(before or b"") + len(after or b""))
-        except (ContentMissing, FileTooLarge) as error:
-            yield FileDiff(path, (), str(error))
-            continue
-        except NoRoom:
-            yield FileDiff(path, (), NO_ROOM)
-            continue
-        yield compare(path, before, after, room)
-    if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
+    was, now = (
+        {
+            file.path: (file.hash, partial(_content_of, visit, handle, one, file.path))
+            for file in one.files
+        }
+        for one in (old, new)
+    )
+    return diffs(was, now)
 
 
 def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:

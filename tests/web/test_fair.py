@@ -15,7 +15,7 @@ import pytest
 from registry.mcp import fairness
 from registry.mcp.fairness import FairRequests, Unsent
 from registry.mcp.http import ClientLimits
-from registry.web import markdown, skill_pages
+from registry.web import diffs, markdown
 from registry.web.auth import Trusted
 from registry.web.repositories import Address, Repositories
 from registry.web.state import RECEIVED, WORKERS
@@ -31,7 +31,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 @pytest.fixture
 def stuck(monkeypatch):
     """Let every comparison of two contents wait; count those that have begun."""
-    real = skill_pages.compare
+    real = diffs.compare
 
     class Stuck:
         begun, times, go_on = threading.Semaphore(0), 0, threading.Event()
@@ -43,7 +43,7 @@ def stuck(monkeypatch):
             return real(*arguments)
 
     made = Stuck()
-    monkeypatch.setattr(skill_pages, "compare", made.compare)
+    monkeypatch.setattr(diffs, "compare", made.compare)
     yield made
     made.go_on.set()
 
@@ -114,7 +114,7 @@ def test_work_under_way_stops_when_its_client_has_gone(registry, changed, monkey
             ended.set()
             raise
 
-    monkeypatch.setattr(skill_pages, "compare", endless)
+    monkeypatch.setattr(diffs, "compare", endless)
     with serving(registry) as site:
         asked = send(site, "/history/sums")
         assert begun.wait(30)
@@ -229,14 +229,14 @@ def test_a_page_compares_no_more_than_it_can_show(registry, root):
     with serving(registry) as site:
         found = site.get("/history/many.json").json["diffs"]
         notes = [one["note"] for one in found]
-        assert (notes[0], notes[-1]) == ("", skill_pages.NO_ROOM)
-        assert sum(len(one["rows"]) for one in found) <= skill_pages.ROWS * 2
+        assert (notes[0], notes[-1]) == ("", diffs.NO_ROOM)
+        assert sum(len(one["rows"]) for one in found) <= diffs.ROWS * 2
         assert len(site.get("/history/many").body) < 4_000_000
 
 
 def test_texts_that_take_long_to_compare_are_given_up(monkeypatch):
-    monkeypatch.setattr(skill_pages, "SECONDS", 0.0)
-    assert skill_pages.compare("x", b"a\nb\n", b"b\na\n").note == skill_pages.NO_ROOM
+    monkeypatch.setattr(diffs, "SECONDS", 0.0)
+    assert diffs.compare("x", b"a\nb\n", b"b\na\n").note == diffs.NO_ROOM
 
 
 def test_a_document_whose_html_would_be_far_larger_than_itself_is_not_rendered():

@@ -14,22 +14,21 @@ def tags(
 ) -> tuple[list[Facet], int]:
     """Return a page of the tags of skills that meet a condition, and the number of all such tags.
 
-    The most frequent tag comes first.
-    If ``part`` is given, only tags that contain this text are returned.
+    The most frequent tag comes first. If ``part`` is given, only tags that contain this text are
+    returned. The counts are cached until the database changes.
     """
-    where, values = condition[0], list(condition[1])
-    if part:
-        where += " AND t.tag LIKE ? ESCAPE '!'"
-        text = tag_key(part).replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        values.append(f"%{text}%")
-    tables = f"{FROM} JOIN skill_tags t ON t.skill_id = s.id WHERE {where}"
-    rows = reader.rows(
-        f"SELECT t.tag, count(*) FROM {tables} GROUP BY t.tag ORDER BY count(*) DESC, t.tag "
-        "LIMIT ? OFFSET ?",
-        [*values, limit, offset],
-    )
-    total = reader.rows(f"SELECT count(DISTINCT t.tag) FROM {tables}", values)
-    return [Facet(*row) for row in rows], total[0][0] if total else 0
+
+    def load(reader: Reader) -> list[tuple[str, int]]:
+        return reader.rows(
+            f"SELECT t.tag, count(*) FROM {FROM} JOIN skill_tags t ON t.skill_id = s.id "
+            f"WHERE {condition[0]} GROUP BY t.tag ORDER BY count(*) DESC, t.tag",
+            list(condition[1]),
+        )
+
+    text = tag_key(part)
+    counts = reader.remembered(f"tags {condition[0]} {list(condition[1])}", load)
+    found = [Facet(*row) for row in counts if text in row[0]]
+    return found[offset : offset + limit], len(found)
 
 
 @dataclass(frozen=True, slots=True)
