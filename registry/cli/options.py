@@ -1,6 +1,7 @@
 """Define the options that several commands share."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 else:  # the types of older Click versions have no type parameter
     Choice, ParamType = click.Choice, click.ParamType
 
+PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+(/(?!\.{1,2}(/|$))[a-z0-9._~-]+)*/?", re.IGNORECASE)
+"""Matches a public URL, which may have a path."""
 
 FORMATS: Final = ("table", "json", "jsonl", "names")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -22,6 +23,7 @@ from registry.db.read.summary import SourceCount, Stats
 from registry.db.read.usage import UsageCount
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
 from registry.model import SEVERITIES, Found, Skill, Source, record
+from registry.publish.git.clients import lines, repository_url
 from registry.web import charts
 from registry.web.answers import (
     VARY,
@@ -282,7 +284,14 @@ def sources(visit: Visit) -> PageContent:
     for one in rows:
         of = counts.get(one["name"], SourceCount(0, 0, 0, 0, 0))
         one.update({state: count for state, count in of._asdict().items() if state != "skills"})
-    facts = {"title": "Sources", "sources": found, "counts": counts}
+        one["git"] = repository_url(visit.base, f"source/{quote(one['name'], safe='')}")
+    facts = {
+        "title": "Sources",
+        "sources": found,
+        "counts": counts,
+        "clients": list(lines(repository_url(visit.base))),
+        "repositories": [(one["name"], one["git"]) for one in rows],
+    }
     return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 

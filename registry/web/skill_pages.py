@@ -27,6 +27,9 @@ from registry.errors import (
 from registry.install.content import content_of, tree_hash
 from registry.install.export import zipped
 from registry.model import SkillDetail, record
+from registry.publish.git.clients import lines, repository_url
+from registry.publish.git.names import claims_known_to, entry_names
+from registry.publish.git.repository import marketplace_of
 from registry.web import addresses, markdown
 from registry.web.answers import (
     PageContent,
@@ -98,6 +101,7 @@ def skill(visit: Visit) -> PageContent:
     revisions = visit.state.registry.history(stored.place)
     is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
     install = list(install_lines(detail.ref, visit.base)) if is_offered else []
+    clients = list(client_lines(visit, detail.ref, stored)) if is_offered and why.listed else []
     return PageContent(
         "skill.html",
         lambda: {
@@ -123,6 +127,7 @@ def skill(visit: Visit) -> PageContent:
             "revisions": revisions,
             "is_offered": is_offered,
             "install": install,
+            "clients": clients,
             "mcp": mcp_snippet(visit.base),
         },
         lambda: {
@@ -132,6 +137,7 @@ def skill(visit: Visit) -> PageContent:
             "reasons": record(why.reasons),
             "usage": record(usage),
             "install": install,
+            "clients": clients,
             "revisions": [
                 {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
                 for one in revisions
@@ -204,6 +210,19 @@ def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
             yield {"agent": known.name, "command": command}
         command = f"npx skills add {base}/s/{addresses.of_ref(ref)}"
         yield {"agent": "npx skills", "command": command}
+
+
+def client_lines(visit: Visit, ref: str, stored: StoredSkill) -> Iterator[Mapping[str, str]]:
+    """Yield the names of agents' own clients, each with its command for a skill's repository.
+
+    Yields nothing if no repository has the skill, because the last sync could not read its files.
+    """
+    name = stored.skill.name
+    entry = entry_names(claims_known_to(visit.view, name)).get((stored.uid, name))
+    if entry is not None and stored.skill.tree_hash is not None:
+        url = repository_url(visit.base, f"skill/{addresses.of_ref(ref)}")
+        for client, command in lines(url, entry.name, marketplace_of(name)):
+            yield {"client": client, "command": command}
 
 
 def mcp_snippet(base: str) -> str:

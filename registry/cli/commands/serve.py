@@ -21,11 +21,6 @@ EXTRA: Final = frozenset(
     "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
 )
 
-_PUBLIC: Final = re.compile(
-    r"https?://[^/?#@\s]+(/(?!\.{1,2}(/|$))[a-z0-9._~-]+)*/?", re.IGNORECASE
-)
-"""Matches a public URL, which may have a path."""
-
 
 PUBLISHED: Final = (
     "Requests from this machine need no token. A proxy or tunnel to this port "
@@ -123,7 +118,7 @@ def serve(
         )
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key require each other.")
-    if public_url is not None and not _PUBLIC.fullmatch(public_url):
+    if public_url is not None and not options.PUBLIC.fullmatch(public_url):
         message = "--public-url must be a URL such as https://skills.example.org or https://example.org/skills."
         raise click.UsageError(message)
     console = session.console

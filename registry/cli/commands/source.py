@@ -2,9 +2,10 @@
 
 import os
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
@@ -89,12 +90,27 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("FOLDER", lambda source: source.path, only="plain"),
 )
 
+CLIENT_LINES: Final[Sequence[Column[Mapping[str, str]]]] = (
+    Column("SOURCE", lambda one: one["source"], style="bold"),
+    Column("CLIENT", lambda one: one["client"]),
+    Column("COMMAND", lambda one: one["command"], max_width=1000, flexible=True),
+)
+
 DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
     Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
     Column("SCOPE", lambda one: one.scope, drop=2),
     Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
     Column("SOURCE", lambda one: one.source or "-", only="plain"),
 )
+
+
+def _client_lines(sources: Sequence[Source], base: str) -> Iterator[Mapping[str, str]]:
+    from registry.publish.git.clients import lines, repository_url
+
+    for one in sources:
+        url = repository_url(base.rstrip("/"), f"source/{quote(one.name, safe='')}")
+        for client, line in lines(url):
+            yield {"source": one.name, "client": client, "command": line}
 
 
 def of_others(sources: Sequence[Source]) -> str:
@@ -130,21 +146,36 @@ def command() -> None:
     "skill-registry source list",
     "skill-registry source list --json | jq -r '.[].path'",
     "skill-registry source list --remote         # and which are outdated",
+    "skill-registry source list --clients https://skills.example.org",
     group=command,
 )
 @click.option(
     "--remote", is_flag=True, help="Ask the remote sources whether they have a newer version."
 )
+@click.option(
+    "--clients",
+    metavar="URL",
+    help="Show how agents' own clients install each source from the server at this URL.",
+)
 @options.format_options
-def list_(session: Session, *, remote: bool) -> None:
+def list_(session: Session, *, remote: bool, clients: str | None) -> None:
     """List the sources, the strongest first.
 
     In a pipe each line is the name, the scope, the number of skills and the path, with tabs
     between. With --remote the address and the state (outdated, current or unreachable)
-    follow; a hyphen means that the source has no such value.
+    follow; a hyphen means that the source has no such value. With --clients each line is the name,
+    a client and its command.
     """
+    if remote and clients is not None:
+        raise click.UsageError("--remote and --clients can't be combined.")
     sources = session.registry.sources()
     columns = SOURCES
+    if clients is not None:
+        if not options.PUBLIC.fullmatch(clients):
+            message = "--clients must be the URL of a server, such as https://skills.example.org."
+            raise click.UsageError(message)
+        emit(session, list(_client_lines(sources, clients)), CLIENT_LINES, to_record=dict)
+        return
     if remote:
         with waiting(session.console, "asking"):
             sources = session.registry.sources_asked(sources)

@@ -85,13 +85,15 @@ def releases(reader: Reader, uid: str) -> Iterator[Release]:
         yield Release._make((*facts, found))
 
 
-def claims(reader: Reader) -> list[Claim]:
-    """Return all claims, the oldest first."""
+def claims(reader: Reader, name: str | None = None) -> list[Claim]:
+    """Return all claims, or those of one name, the oldest first."""
+    only = "" if name is None else "WHERE e.name = ? "
     rows = reader.rows(
         "SELECT e.uid, e.name, coalesce(src.name, e.source), coalesce(src.owner, e.owner, ''), "
         "src.scope, e.slot, e.number, CASE WHEN s.name = e.name THEN 1 ELSE 0 END "
         "FROM entries e LEFT JOIN skills s ON s.uid = e.uid AND s.live = 1 "
-        "LEFT JOIN sources src ON src.id = s.source_id ORDER BY e.id"
+        f"LEFT JOIN sources src ON src.id = s.source_id {only}ORDER BY e.id",
+        () if name is None else (name,),
     )
     return [Claim._make((*facts, live == 1)) for *facts, live in rows]
 

@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from itertools import count
 from typing import Final, NamedTuple
 
 from registry.catalog.browse import Browse
@@ -46,13 +45,13 @@ class Named(NamedTuple):
         return f"0.0.{self.number}"
 
 
-def claims_known_to(view: Browse) -> list[Claim]:
-    """Return the claims that a view may know about, the oldest first.
+def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
+    """Return the claims that a view may know about, or those of one name, the oldest first.
 
     Skills outside the view must not change the names in it. A skill that the view showed before, or
     would show if it were not quarantined, shadowed or removed, keeps its claim.
     """
-    claims = stored.claims(view.core.reader)
+    claims = stored.claims(view.core.reader, name)
     if view.is_whole:
         return claims
     limits = view.limits
@@ -60,7 +59,10 @@ def claims_known_to(view: Browse) -> list[Claim]:
         claims = [one for one in claims if one.source == limits.source]
     if limits.personality is None:
         return claims
-    shown = stored.uids(view.core.reader, view.condition(view.filters(Filters())))
+    condition, values = view.condition(view.filters(Filters()))
+    if name is not None:
+        condition, values = f"{condition} AND s.name = ?", [*values, name]
+    shown = stored.uids(view.core.reader, (condition, values))
     wanted = {slug(one.name) for one in claims if one.uid in shown}
     times = Counter(slug(one.name) for one in claims)
     host = Host(os.environ)
@@ -105,6 +107,7 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
     owners: dict[str, tuple[str, str]] = {}
     names: dict[tuple[object, ...], str] = {}
     taken: set[str] = set()
+    numbers: Counter[str] = Counter()
     found: dict[tuple[str, str], Named] = {}
     for claim in claims:
         base, source = slug(claim.name), (claim.source, claim.owner)
@@ -115,17 +118,20 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
             wanted = [base] if is_owner else []
             wanted.append(f"{slug(claim.source)}--{base}")
             free = (one for one in map(_allowed, wanted) if one not in taken)
-            names[key] = next(free, "") or _numbered(wanted[-1], taken)
+            names[key] = next(free, "") or _numbered(wanted[-1], taken, numbers)
             taken.add(names[key])
         if claim.live and isinstance(claim.number, int):  # else a forged row
             found[claim.uid, claim.name] = Named(names[key], claim.number)
     return found
 
 
-def _numbered(name: str, taken: Collection[str]) -> str:
-    return next(
-        one for one in (_allowed(f"{name}--{number}") for number in count(2)) if one not in taken
-    )
+def _numbered(name: str, taken: Collection[str], numbers: Counter[str]) -> str:
+    """Return a free name. ``numbers`` counts those that were tried, so that each is tried once."""
+    while True:
+        numbers[name] += 1
+        numbered = _allowed(f"{name}--{numbers[name] + 1}")
+        if numbered not in taken:
+            return numbered
 
 
 def _allowed(name: str) -> str:

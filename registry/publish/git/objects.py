@@ -32,8 +32,8 @@ MAX_PACK: Final = (1 << 31) - 1
 PART: Final = 64 << 10
 """Number of bytes of a pack that are read or written at once."""
 
-LEVELS: Final = {COMMIT: 1, TREE: 0, BLOB: 1}
-"""The zlib level of each kind: the fastest. A tree consists of ids, which can't be compressed."""
+LEVEL: Final = 1
+"""The zlib level of objects: the fastest."""
 
 
 class PackFull(Exception):
@@ -81,6 +81,18 @@ def _entry_header(kind: int, size: int) -> bytes:
         byte, size = size & 0x7F, size >> 7
     header.append(byte)
     return bytes(header)
+
+
+def _uncompressed(data: bytes) -> bytes:
+    """Return a zlib stream of one stored block (RFC 1950 and 1951).
+
+    A tree consists of ids, which can't be compressed. To begin a compression takes longer.
+    """
+    size = len(data)
+    if size >= 1 << 16:
+        return zlib.compress(data, 0)
+    lengths = size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
+    return b"\x78\x01\x01%s%s%s" % (lengths, data, zlib.adler32(data).to_bytes(4, "big"))
 
 
 def pack_header(count: int) -> bytes:
@@ -190,7 +202,9 @@ class PackWriter:
         """
         oid = object_id(kind, data)
         if oid not in self._places:
-            stream = zlib.compress(data, LEVELS[kind]) if compressed is None else compressed
+            stream = compressed
+            if stream is None:
+                stream = _uncompressed(data) if kind == TREE else zlib.compress(data, LEVEL)
             self._write(oid, _entry_header(kind, len(data)) + stream)
         return oid
 

@@ -118,6 +118,11 @@ class Choice(NamedTuple):
     name: str
 
 
+def marketplace_of(name: str) -> str:
+    """Return the name of the marketplace in the repository of one skill."""
+    return f"skill-{slug(name)}"
+
+
 def choose(view: Browse, kind: str, name: str) -> Choice:
     """Return the skills of a repository that a view lists.
 
@@ -135,7 +140,7 @@ def choose(view: Browse, kind: str, name: str) -> Choice:
     condition = view.condition(view.filters(wanted))
     if kind == "skill":
         stored_skill = view.locate(name)
-        called = f"skill-{slug(stored_skill.skill.name)}"
+        called = marketplace_of(stored_skill.skill.name)
         condition = f"{condition[0]} AND s.id = ?", [*condition[1], stored_skill.id]
     return Choice(condition, called)
 
@@ -155,7 +160,8 @@ def build(
         releases = (
             list(stored.releases(reader, skills[0].uid)) if kind == "skill" and skills else []
         )
-        names = entry_names(claims_known_to(view))
+        only = skills[0].skill.name if kind == "skill" and skills else None
+        names = entry_names(claims_known_to(view, only))
     builder = _Builder(view.core, before)
     try:
         return builder.build(view, skills, names, called, releases)
@@ -232,6 +238,8 @@ class _Builder:
         if ".." in release.label or release.label.endswith((".", ".lock")):
             return None
         if release.tree_hash not in self._skills:
+            if check_paths(_called(file.path, release.document) for file in release.files):
+                return None
             blobs = dict(self._stored_blobs(release.files))
             if not self._add_stored(release.tree_hash, release.document, release.files, blobs):
                 return None
@@ -324,11 +332,12 @@ class _Builder:
         files: Sequence[SkillFile],
         blobs: Mapping[str, bytes],
     ) -> bool:
-        """Add the trees of a skill whose files are all in the database; else return False."""
+        """Add the trees of a skill whose files are all in the database; else return False.
+
+        The paths of the files must be checked already.
+        """
         listed = [(file.path, file.executable, file.hash or "") for file in files]
         if tree_digest(listed) != tree_hash or not all(file.hash in blobs for file in files):
-            return False
-        if check_paths(_called(file.path, document) for file in files) is not None:
             return False
         found = [(file.path, file.executable, blobs[file.hash or ""]) for file in files]
         self._add_skill(tree_hash, document, found)

@@ -1,0 +1,63 @@
+"""The commands with which agents' own clients install from a git repository of ours.
+
+`make clients` runs each of these clients, and writes the table in
+docs/how-to/install-with-an-agents-own-client.md.
+"""
+
+from collections.abc import Iterator
+from shlex import quote
+from typing import Final, NamedTuple
+
+CATALOGUE: Final = "catalogue"
+"""The path of the repository of all skills, below ``/git/`` and without ``.git``."""
+
+
+class Client(NamedTuple):
+    """A client. ``add`` takes all skills of a repository, or lets the client know the repository.
+
+    ``install`` then takes one skill; it is empty if ``add`` is enough. ``over_http`` is an option
+    that the client needs for an address without TLS.
+    """
+
+    name: str
+    add: str
+    install: str = ""
+    over_http: str = ""
+
+
+CLIENTS: Final = (
+    Client(
+        "Claude Code",
+        "claude plugin marketplace add {url}",
+        "claude plugin install {name}@{marketplace}",
+    ),
+    Client("Codex", "codex plugin marketplace add {url}", "codex plugin add {name}@{marketplace}"),
+    Client(
+        "GitHub Copilot CLI",
+        "copilot plugin marketplace add {url}",
+        "copilot plugin install {name}@{marketplace}",
+    ),
+    Client("Gemini CLI", "", "gemini skills install {url} --path plugins/{name}/skills"),
+    Client("npx skills", "npx skills add {url}"),
+    Client("openskills", "npx openskills install {url}"),
+    Client("apm", "apm install {url}", over_http=" --allow-insecure"),
+)
+
+
+def repository_url(base: str, path: str = CATALOGUE) -> str:
+    """Return the address of a repository. ``path`` is as in the URL, such as ``source/mine``."""
+    return f"{base}/git/{path}.git"
+
+
+def lines(url: str, name: str = "", marketplace: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the name of each client, with its command for a repository.
+
+    ``name`` is the entry of the skill to install, ``marketplace`` the name of its marketplace. If
+    there is no name, the clients that can only install one skill are left out.
+    """
+    for client in CLIENTS:
+        parts = [client.add, client.install if name else ""]
+        command = " && ".join(filter(None, parts))
+        if command:
+            said = command.format(url=quote(url), name=name, marketplace=marketplace)
+            yield client.name, said + (client.over_http if url.startswith("http:") else "")
