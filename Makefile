@@ -108,8 +108,9 @@ chaos: $(TOOLS) $(PROGRAMS)  ## cut the power at every call of every operation, 
 bench: $(TOOLS) $(PROGRAMS)  ## measure beside the bare parts; writes docs/contributing/benchmarks.md
 	$(BIN)/python benchmarks/run.py
 
-clients: $(TOOLS)  ## run real MCP clients against the server; writes the table in docs/reference/mcp.md
+clients: $(TOOLS)  ## run real MCP clients and agents' own clients of skills; writes the tables in docs/reference/mcp.md and docs/how-to/install-with-an-agents-own-client.md
 	$(BIN)/python benchmarks/clients/run.py
+	$(BIN)/python -m tests.agent_clients
 
 docs: $(TOOLS)  ## write the generated pages of docs/reference, and the answers of typed commands
 	$(BIN)/python -m tests.reference

@@ -290,7 +290,7 @@ def tried_clawhub(folder: Path) -> dict[str, str]:
         into = folder / "two" / "project"
         run = runner(folder / "two")
         run(f"{to} login --token {token} --no-browser")
-        run(f"{to} install alpha --version 1.0")
+        run(f"{to} install alpha --version 0.0.1")
         assert any(FIRST in text for _, text, _ in installed(into, "alpha").values())
     return dict(zip(STEPS, ("yes", "yes", "yes" if is_same else "no", "yes"), strict=True))
 

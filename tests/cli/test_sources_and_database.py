@@ -32,6 +32,19 @@ def test_sources_are_listed_with_everything_known(library, cli):
     assert cli("source", "list", "--format", "names").stdout == "mine\n"
 
 
+def test_the_line_for_each_agents_own_client_is_listed(library, cli):
+    found = json.loads(
+        cli("source", "list", "--clients", "https://example.org/x/", "--json").stdout
+    )
+    url = "https://example.org/x/git/source/mine.git"
+    assert {"source": "mine", "client": "apm", "command": f"apm install {url}"} in found
+    lines = cli("source", "list", "--clients", "https://example.org/x").stdout.splitlines()
+    assert f"mine\tCodex\tcodex plugin marketplace add {url}" in lines
+    assert len(lines) == len(found)
+    assert cli("source", "list", "--clients", "example.org").exit_code == 2
+    assert cli("source", "list", "--clients", "https://x.org", "--remote").exit_code == 2
+
+
 def test_add_registers_and_says_what_comes_next(root, cli):
     result = cli("source", "add", str(root), "--scope", "team", "--name", "work", "--priority", "3")
     assert result.exit_code == 0

@@ -2,13 +2,18 @@
 
 import gzip
 import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from registry import Settings, SkillRegistry
+from registry.db.read.repository import Claim
+from registry.publish.git.names import entry_names
 from registry.publish.git.repository import Repository
 from registry.settings import GlobalIngest, Personality
+from tests.cli.conftest import run
 from tests.conftest import write_skill
 from tests.install.places import tree
 from tests.web.conftest import serving
@@ -321,6 +326,30 @@ def test_a_yanked_version_leaves_the_repository_at_once(wide, tmp_path):
 
 
 @pytest.mark.both
+def test_proposals_are_not_in_the_repository_and_change_no_version(wide, database):
+    run("--db", str(database), "source", "update", "mine", "--review", "required")
+    with serving(wide) as site:
+        before = head_of(site)
+        native = wide.toolset("native")
+        for call, facts in (
+            ("create_skill", {"name": "delta", "description": "Is new."}),
+            ("update_skill", {"name": "alpha", "description": "Is changed."}),
+            ("delete_skill", {"name": "beta"}),
+        ):
+            assert "waits for review" in native.call(call, facts)["message"]
+        assert head_of(site) == before
+
+
+def test_a_skill_that_models_may_not_call_is_left_to_its_users(wide, root, tmp_path):
+    write_skill(root / "gamma", extra="disable-model-invocation: true\n")
+    wide.sync()
+    with serving(wide) as site:
+        git("clone", "-q", f"{site.base}/git/catalogue.git", tmp_path / "clone")
+        listed = {one.name for one in wide.list()}
+        assert set(plugins(tmp_path / "clone")) == listed
+
+
+@pytest.mark.both
 def test_the_older_index_lists_the_files_of_each_skill_and_serves_them(narrow, root):
     _, token = narrow.tokens().create("guest", personality="coder")
     (root / "beta" / "scripts").mkdir()
@@ -381,3 +410,41 @@ def test_the_repository_of_a_skill_has_its_versions_as_tags(wide, root, tmp_path
         assert set(state()) == {"2.0"}
         ask = line(f"want {first['1.0']}\n") + FLUSH + line("done\n")
         assert post(site, ask, path="skill/beta").body.startswith(b"004aERR upload-pack: not our")
+
+
+@pytest.mark.file
+def test_another_registry_syncs_and_pulls_from_the_git_remote(wide, root, tmp_path):
+    _, token = wide.tokens().create("reader")
+    passwords = Path(os.environ["HOME"], ".netrc")
+    passwords.write_text(f"machine 127.0.0.1 login git password {token}\n")
+    passwords.chmod(0o600)
+    with (
+        serving(wide, host="0.0.0.0") as site,
+        SkillRegistry.open(tmp_path / "other.db", workdir=tmp_path) as other,
+    ):
+        url = f"{site.base}/git/catalogue.git"
+        assert other.sync(url, name="theirs").added == ["alpha", "beta", "secret"]
+        assert [one.category for one in other.list()] == [None, None, None]
+        other.pull([other.list()[1]], str(tmp_path / "installed"))
+        assert tree(tmp_path / "installed" / "beta") == tree(root / "beta")
+        assert (tmp_path / "installed" / "beta" / "run.sh").stat().st_mode & 0o100
+        write_skill(root / "alpha", extra="tags: [open]\n", body="More.\n")
+        wide.sync()
+        report = other.sync()
+        assert (report.added, report.updated, report.removed) == ([], ["alpha"], [])
+        wide.delete("secret")
+        assert other.sync().removed == ["secret"]
+
+
+def test_ten_thousand_skills_of_one_name_get_names_in_linear_time(monkeypatch):
+    tried = []
+    monkeypatch.setattr(
+        "registry.publish.git.names._allowed", lambda name: tried.append(name) or name
+    )
+    claims = [
+        Claim(f"{n}", "alpha", "mine", "", "personal", n, 1, live=True) for n in range(1, 10_001)
+    ]
+    names = [one.name for one in entry_names(claims).values()]
+    assert names[:3] == ["alpha", "mine--alpha", "mine--alpha--2"]
+    assert len(set(names)) == 10_000
+    assert len(tried) < 30_000
