@@ -423,7 +423,7 @@ def test_another_registry_syncs_and_pulls_from_the_git_remote(wide, root, tmp_pa
         SkillRegistry.open(tmp_path / "other.db", workdir=tmp_path) as other,
     ):
         url = f"{site.base}/git/catalogue.git"
-        assert other.sync(url, name="theirs").added == ["alpha", "beta", "secret"]
+        assert other.sync(url, name="theirs").added == ("alpha", "beta", "secret")
         assert [one.category for one in other.list()] == [None, None, None]
         other.pull([other.list()[1]], str(tmp_path / "installed"))
         assert tree(tmp_path / "installed" / "beta") == tree(root / "beta")
@@ -431,9 +431,9 @@ def test_another_registry_syncs_and_pulls_from_the_git_remote(wide, root, tmp_pa
         write_skill(root / "alpha", extra="tags: [open]\n", body="More.\n")
         wide.sync()
         report = other.sync()
-        assert (report.added, report.updated, report.removed) == ([], ["alpha"], [])
+        assert (report.added, report.updated, report.removed) == ((), ("alpha",), ())
         wide.delete("secret")
-        assert other.sync().removed == ["secret"]
+        assert other.sync().removed == ("secret",)
 
 
 def test_ten_thousand_skills_of_one_name_get_names_in_linear_time(monkeypatch):
