@@ -87,6 +87,7 @@ CLIENTS = (
         ".codex/plugins/cache",
         update=(f"codex plugin marketplace upgrade {MARKETPLACE}",),
         pin="{url} --ref 1.0",
+        only_changed=False,
     ),
     Client(
         "GitHub Copilot CLI",
@@ -99,17 +100,13 @@ CLIENTS = (
         pin="{url}#1.0",
     ),
     Client("Gemini CLI", "@google/gemini-cli@0.61.0", ".gemini/skills", " --consent"),
-    Client(
-        "apm",
-        "apm-cli==0.35.0",
-        "project/.claude/skills",
-        " --target claude",
-        ("apm update --yes --target claude",),
-        "{url}#1.0",
-    ),
 )
-OTHERS = {"opencode": "opencode-ai@1.18.33", "clawhub": "clawhub@0.23.3"}
-"""Clients that don't use git."""
+OTHERS = {
+    "apm": "apm-cli==0.35.0",
+    "opencode": "opencode-ai@1.18.33",
+    "clawhub": "clawhub@0.23.3",
+}
+"""Clients that need a file, or that don't use git."""
 
 PACKAGES = {one.name: one.package for one in CLIENTS} | OTHERS
 STEPS = ("login with a token", "update", "leaves other skills alone", "pin a version")
@@ -253,6 +250,40 @@ def tried(client: Client, folder: Path) -> dict[str, str]:
     return found
 
 
+def tried_apm(folder: Path) -> dict[str, str]:
+    """Return what apm can do with a file that names the folders of plugins."""
+    registry = library(folder)
+    _, token = registry.tokens().create("guest")
+
+    def at_home(name: str, *dependencies: str) -> tuple[Path, Run]:
+        run = runner(folder / name)
+        (folder / name / ".netrc").write_text(f"machine 127.0.0.1 login git password {token}\n")
+        text = "name: mine\nversion: 1.0.0\ndependencies:\n  apm:\n" + "".join(dependencies)
+        (folder / name / "project" / "apm.yml").write_text(text)
+        return folder / name / "project" / ".claude" / "skills", run
+
+    def dependency(url: str, name: str, more: str = "") -> str:
+        return f"    - git: {url}\n      path: plugins/{name}\n      allow_insecure: true\n{more}"
+
+    options = "--allow-insecure --target claude"
+    with registry, serving(registry, host="0.0.0.0") as site:
+        url = repository_url(site.base)
+        into, run = at_home("one", *(dependency(url, name) for name in ("alpha", "beta")))
+        run(f"apm install {options}")
+        assert has(into, "alpha", FIRST)
+        assert has(into, "beta", FIRST)
+        other = installed(into, "beta")
+        change(registry, folder)
+        run("apm update --yes --target claude")
+        assert has(into, "alpha", SECOND), installed(into, "alpha")
+        is_same = installed(into, "beta") == other
+        url = repository_url(site.base, "skill/alpha")
+        into, run = at_home("two", dependency(url, "alpha", '      ref: "1.0"\n'))
+        run(f"apm install {options}")
+        assert has(into, "alpha", FIRST), installed(into, "alpha")
+    return dict(zip(STEPS, ("yes", "yes", "yes" if is_same else "no", "yes"), strict=True))
+
+
 def tried_opencode(folder: Path) -> dict[str, str]:
     """Return what opencode can do. It sends no token, so the server is open."""
     with library(folder) as registry, serving(registry) as site:
@@ -297,6 +328,7 @@ def tried_clawhub(folder: Path) -> dict[str, str]:
 
 TRIALS: dict[str, Callable[[Path], dict[str, str]]] = {
     **{one.name: lambda folder, one=one: tried(one, folder) for one in CLIENTS},
+    "apm": tried_apm,
     "opencode": tried_opencode,
     "clawhub": tried_clawhub,
 }
@@ -311,6 +343,7 @@ EXPECTED = {
         }
         for one in CLIENTS
     },
+    "apm": dict(zip(STEPS, ("yes", "yes", "yes", "yes"), strict=True)),
     "opencode": dict(zip(STEPS, ("no", "yes", "yes", "no"), strict=True)),
     "clawhub": dict(zip(STEPS, ("yes", "yes", "yes", "yes"), strict=True)),
 }

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
@@ -250,6 +251,9 @@ def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | N
     return tree_digest(entries) if entries else None
 
 
+_PLUGIN: Final = re.compile(r"plugins/[^/]+/skills")
+"""Matches the folders above the skills of a plugin in a marketplace."""
+
 _SAID: Final = "name description kind version license author compatibility".split()
 """Database columns that have the same name as fields of a `Document`."""
 
@@ -432,9 +436,7 @@ def make_version(
         "folder": found.folder,
         "position": position(found.folder),
         "name_key": name_key(said.name),
-        # Catalogues often group skills in folders by category, so the folder is the default
-        # category.
-        "category": said.category or os.path.dirname(found.folder) or None,
+        "category": said.category or _category_of(found.folder),
         "tags": "\n".join(said.tags),
         "created_at": previous.created_at if previous else created,
         "updated_at": utc_text(max(times)) if times else now,
@@ -466,6 +468,16 @@ def make_version(
         body_start=max(said.text.rfind(said.body), 0) if said.body else len(said.text),
         front_matter=dump(said.front_matter),
     )
+
+
+def _category_of(folder: str) -> str | None:
+    """Return the category of a skill that names none.
+
+    Catalogues often group skills in folders by category. The folders of a plugin don't, such as
+    those in our own git repositories.
+    """
+    above = os.path.dirname(folder)
+    return None if not above or _PLUGIN.fullmatch(above) else above
 
 
 def _nothing(found: ScannedFolder) -> Document:

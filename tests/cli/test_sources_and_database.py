@@ -37,7 +37,8 @@ def test_the_line_for_each_agents_own_client_is_listed(library, cli):
         cli("source", "list", "--clients", "https://example.org/x/", "--json").stdout
     )
     url = "https://example.org/x/git/source/mine.git"
-    assert {"source": "mine", "client": "apm", "command": f"apm install {url}"} in found
+    line = f"npx openskills install {url}"
+    assert {"source": "mine", "client": "openskills", "command": line} in found
     lines = cli("source", "list", "--clients", "https://example.org/x").stdout.splitlines()
     assert f"mine\tCodex\tcodex plugin marketplace add {url}" in lines
     assert len(lines) == len(found)

@@ -297,7 +297,7 @@ def test_a_skill_shows_the_line_for_each_agents_own_client(site, registry, tmp_p
         f"claude plugin marketplace add {url} && claude plugin install sums@skill-sums"
     )
     assert told["Gemini CLI"] == f"gemini skills install {url} --path plugins/sums/skills"
-    assert told["apm"] == f"apm install {url} --allow-insecure"
+    assert told["openskills"] == f"npx openskills install {url}"
     page = site.get("/skills/sums").page.text
     assert all(line in page for line in told.values())
     # A namesake has the name that the repository gives it.

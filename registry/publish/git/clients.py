@@ -15,14 +15,12 @@ CATALOGUE: Final = "catalogue"
 class Client(NamedTuple):
     """A client. ``add`` takes all skills of a repository, or lets the client know the repository.
 
-    ``install`` then takes one skill; it is empty if ``add`` is enough. ``over_http`` is an option
-    that the client needs for an address without TLS.
+    ``install`` then takes one skill; it is empty if ``add`` is enough.
     """
 
     name: str
     add: str
     install: str = ""
-    over_http: str = ""
 
 
 CLIENTS: Final = (
@@ -40,7 +38,6 @@ CLIENTS: Final = (
     Client("Gemini CLI", "", "gemini skills install {url} --path plugins/{name}/skills"),
     Client("npx skills", "npx skills add {url}"),
     Client("openskills", "npx openskills install {url}"),
-    Client("apm", "apm install {url}", over_http=" --allow-insecure"),
 )
 
 
@@ -59,5 +56,4 @@ def lines(url: str, name: str = "", marketplace: str = "") -> Iterator[tuple[str
         parts = [client.add, client.install if name else ""]
         command = " && ".join(filter(None, parts))
         if command:
-            said = command.format(url=quote(url), name=name, marketplace=marketplace)
-            yield client.name, said + (client.over_http if url.startswith("http:") else "")
+            yield client.name, command.format(url=quote(url), name=name, marketplace=marketplace)
