@@ -39,8 +39,8 @@ class Client:
     """A client that installs from git.
 
     ``extra`` are options that answer its questions. Installed skills are in ``folder`` of its home.
-    ``pin`` is the form of an address with a tag; ``only_changed`` tells whether an update leaves
-    other skills alone.
+    ``pin`` is the form of an address with a tag; ``only_changed`` tells whether an update writes only
+    the skills that changed.
     """
 
     name: str
@@ -109,7 +109,7 @@ OTHERS = {
 """Clients that need a file, or that don't use git."""
 
 PACKAGES = {one.name: one.package for one in CLIENTS} | OTHERS
-STEPS = ("login with a token", "update", "leaves other skills alone", "pin a version")
+STEPS = ("login with a token", "update", "writes only what changed", "pin a version")
 
 
 def install() -> None:
@@ -274,7 +274,7 @@ def tried_apm(folder: Path) -> dict[str, str]:
         assert has(into, "beta", FIRST)
         other = installed(into, "beta")
         change(registry, folder)
-        run("apm update --yes --target claude")
+        run(f"apm install --update {options}")
         assert has(into, "alpha", SECOND), installed(into, "alpha")
         is_same = installed(into, "beta") == other
         url = repository_url(site.base, "skill/alpha")
