@@ -86,7 +86,7 @@ def releases(reader: Reader, uid: str) -> Iterator[Release]:
 
 
 def claims(reader: Reader, name: str | None = None) -> list[Claim]:
-    """Return all claims, or those of one name, the oldest first."""
+    """Return all claims, the oldest first. ``name`` limits the names."""
     only = "" if name is None else "WHERE e.name = ? "
     rows = reader.rows(
         "SELECT e.uid, e.name, coalesce(src.name, e.source), coalesce(src.owner, e.owner, ''), "

@@ -46,7 +46,7 @@ class Named(NamedTuple):
 
 
 def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
-    """Return the claims that a view may know about, or those of one name, the oldest first.
+    """Return the claims that a view may know about, the oldest first. ``name`` limits the names.
 
     Skills outside the view must not change the names in it. A skill that the view showed before, or
     would show if it were not quarantined, shadowed or removed, keeps its claim.
