@@ -14,6 +14,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "invalid": "red",
     "no document": "red",
     "shadowed": "dim",
+    "deprecated": "yellow",
     "quarantined": "yellow",
     "yanked": "red",
 }

@@ -12,6 +12,7 @@ from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
 from registry.catalog.search.rank import FITS
+from registry.db.read.labels import deprecated
 from registry.db.read.listing import Filters, list_skills
 from registry.db.read.skills import SORTS, StoredSkill
 from registry.db.read.summary import registered
@@ -140,7 +141,7 @@ def answer(properties: Json) -> Json:
 
 LISTED: Final[Json] = {
     "type": "object",
-    "description": f"A skill: {', '.join(SKILL_FIELDS)}",
+    "description": f"A skill: {', '.join(SKILL_FIELDS)}; maybe deprecated (why)",
     "properties": {"ref": STRING, "name": STRING, "description": STRING},
     "required": ["ref", "name", "description"],
 }
@@ -492,9 +493,7 @@ class NativeToolset(Toolset):
         filters = self._filters(given)
         page = list_skills(self._core.reader, filters, limit=limit, offset=offset, **order)
         self._core.usage.listed(page)
-        return _page(
-            [_skill(skill) for skill in self._view.localized_all(page)], page.total, offset
-        )
+        return _page(self._marked(self._view.localized_all(page)), page.total, offset)
 
     def _search_skills(
         self,
@@ -515,12 +514,21 @@ class NativeToolset(Toolset):
         found = self._view.localized_hits(found)
         self._core.usage.found(found)
         hits = [
-            {**_skill(hit), **{key: getattr(hit, key) for key in _FOUND}, "alike": [*hit.alike]}
-            for hit in found
+            {**skill, **{key: getattr(hit, key) for key in _FOUND}, "alike": [*hit.alike]}
+            for skill, hit in zip(self._marked(found), found, strict=True)
         ]
         page = _page(hits, found.total, offset)
         note = _fitting(found) if found.total else self._nothing()
         return {**page, "confidence": found.confidence, "note": note}
+
+    def _marked(self, skills: Sequence[Skill]) -> list[Json]:
+        """Return the skills of a page, with a warning if their current version is deprecated."""
+        warnings = deprecated(self._core.reader, skills)
+        return [
+            {**_skill(one), **({"deprecated": warnings[place]} if place in warnings else {})}
+            for one in skills
+            for place in [(one.source, one.folder)]
+        ]
 
     def _nothing(self) -> str:
         """Return a sentence that explains why a search found no skills."""

@@ -196,9 +196,13 @@ def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:
 
 
 def _with_security(one: Skill, signs: Mapping[tuple[str, str], Signs]) -> dict[str, Any]:
-    """Return a skill as JSON, with the number of its security errors and warnings."""
+    """Return a skill as JSON, with the number of its security errors and warnings.
+
+    ``deprecated`` is the warning of a deprecated version, or null.
+    """
     its = signs.get((one.source, one.folder), Signs())
-    return {**one.to_dict(), "security": {"errors": its.errors, "warnings": its.warnings}}
+    security = {"errors": its.errors, "warnings": its.warnings}
+    return {**one.to_dict(), "security": security, "deprecated": its.deprecated}
 
 
 def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:

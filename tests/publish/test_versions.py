@@ -17,6 +17,7 @@ from registry.errors import (
     VersionYanked,
 )
 from registry.settings import Settings
+from tests.cli.conftest import run
 from tests.conftest import write_skill
 
 
@@ -185,6 +186,45 @@ def test_a_deprecated_version_is_shown_with_reason_and_replacement(tea):
     found = tea.versions("tea")[0]
     assert found.state == "active"
     assert [one.state for one in found.history] == ["active", "deprecated", "active"]
+
+
+def test_lists_and_searches_mark_a_skill_whose_current_version_is_deprecated(tea, database, root):
+    write(root, "Another.", name="mate")
+    tea.sync()
+    tea.deprecate_version("tea@1.10", "an older version")
+    tea.add_version("tea", "2.0")
+
+    def cli(*arguments):
+        return run("--db", str(database), *arguments).stdout
+
+    def marked(*arguments):
+        return {one["name"]: one["deprecated"] for one in json.loads(cli(*arguments, "--json"))}
+
+    def rows(*arguments):
+        return {one.split()[0]: "deprecated" in one for one in cli(*arguments).splitlines()}
+
+    def tool(called, **arguments):
+        found = tea.toolset("native").call(called, arguments)["skills"]
+        return {one["name"]: one.get("deprecated") for one in found}
+
+    asked = ("list",), ("list", "--all"), ("search", "tea mate")
+    for one in asked:
+        assert marked(*one) == {"tea": False, "mate": False}
+    assert not rows("list", "--format", "table")["tea"]
+    assert tool("list_skills") == {"tea": None, "mate": None}
+    tea.deprecate_version("tea@2.0", "too strong", replacement="tea@1.9")
+    for one in asked:
+        assert marked(*one) == {"tea": True, "mate": False}
+        shown = rows(*one, "--format", "table")
+        assert (shown["tea"], shown["mate"]) == (True, False)
+    warning = "Version 2.0 is deprecated: too strong. Use tea@1.9 instead."
+    assert tool("list_skills") == {"tea": warning, "mate": None}
+    assert tool("search_skills", query="tea mate") == {"tea": warning, "mate": None}
+    tea.reactivate_version("tea@2.0")
+    assert marked("list") == {"tea": False, "mate": False}
+    write(root, "Changed.")
+    tea.sync()
+    assert tool("list_skills")["tea"] is None
 
 
 def test_a_yanked_version_that_is_current_is_seen_by_its_owner_only(tea):

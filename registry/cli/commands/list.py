@@ -21,6 +21,7 @@ from registry.cli.listing import (
 from registry.cli.options import agent_of, agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.interface import Reader
+from registry.db.read.labels import deprecated
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined, yanked
 from registry.model import Skill, record
@@ -32,13 +33,17 @@ if TYPE_CHECKING:
 def _columns(sort: str, held: Mapping[tuple[str, str], str]) -> Sequence[Column[Skill]]:
     """Return the columns of the list.
 
-    ``held`` has the sources and folders of quarantined and yanked skills, and which they are.
+    ``held`` has the sources and folders of deprecated, quarantined and yanked skills, and which
+    they are.
     """
 
     def status(skill: Skill) -> str:
-        if (skill.source, skill.folder) in held:
-            return held[skill.source, skill.folder]
-        return formatting.state(skill.status, shadowed=skill.shadowed)
+        state = formatting.state(skill.status, shadowed=skill.shadowed)
+        marked = held.get((skill.source, skill.folder))
+        # A deprecated skill may also be invalid or shadowed, which matters more.
+        if marked is None or (marked == "deprecated" and state not in {"ok", "warning"}):
+            return state
+        return marked
 
     time = attrgetter("created_at" if sort == "created" else "updated_at")
     return (
@@ -128,12 +133,11 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         return
     if is_global:
         raise click.UsageError("--global requires --agent.")
-    is_mixed = chosen.all or chosen.status
-    held = _held(session.registry.core.reader) if is_mixed else {}
+    is_mixed = chosen.all or chosen.status is not None
+    held = _held(session.registry.core.reader, is_mixed=is_mixed)
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        # Without --all or --status, the list contains no quarantined or yanked skill.
-        in_json = partial(_record, held=held) if is_mixed else record
+        in_json = partial(_record, held=held, is_mixed=is_mixed)
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Only count the other skills if their number will be printed.
         shown = skills.many
@@ -146,21 +150,23 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         report_quarantined(session, chosen)
 
 
-def _held(reader: Reader) -> dict[tuple[str, str], str]:
-    return {
-        **dict.fromkeys(yanked(reader), "yanked"),
-        **dict.fromkeys(quarantined(reader), "quarantined"),
-    }
+def _held(reader: Reader, *, is_mixed: bool) -> dict[tuple[str, str], str]:
+    """Return which skills are deprecated, quarantined or yanked, by source and folder.
+
+    Unless ``is_mixed`` (with --all or --status), the list has no quarantined or yanked skill.
+    """
+    held = dict.fromkeys(deprecated(reader), "deprecated")
+    if is_mixed:
+        held |= dict.fromkeys(yanked(reader), "yanked")
+        held |= dict.fromkeys(quarantined(reader), "quarantined")
+    return held
 
 
-def _record(skill: Skill, held: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Return a skill as JSON, with whether it is quarantined or yanked."""
+def _record(skill: Skill, held: Mapping[tuple[str, str], str], *, is_mixed: bool) -> dict[str, Any]:
+    """Return a skill as JSON, with whether it is deprecated, quarantined or yanked."""
     state = held.get((skill.source, skill.folder))
-    return {
-        **record(skill),
-        "quarantined": state == "quarantined",
-        "yanked": state == "yanked",
-    }
+    states = ("deprecated", "quarantined", "yanked") if is_mixed else ("deprecated",)
+    return {**record(skill), **{one: state == one for one in states}}
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

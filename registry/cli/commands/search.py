@@ -26,6 +26,7 @@ from registry.cli.listing import (
 from registry.cli.options import agent_of, agent_option, report_project, target_of
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Status, Style
+from registry.db.read.labels import deprecated
 from registry.db.read.listing import Filters
 from registry.errors import RegistryError
 from registry.model import SearchHit, record
@@ -166,7 +167,14 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
-    is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
+    marked = deprecated(session.registry.core.reader, list(hits))
+    is_table = emit(
+        session,
+        hits,
+        columns,
+        to_record=lambda hit: {**record(hit), "deprecated": (hit.source, hit.folder) in marked},
+        draw=partial(draw_hits, wanted=wanted, marked=marked),
+    )
     report_quarantined(session, chosen)
     for typed, used in hits.respelled:
         session.console.note(f"Searched for {quoted(used)} instead of {quoted(typed)}.")
@@ -193,11 +201,15 @@ def _queries(given: Sequence[str]) -> list[str]:
 
 
 def draw_hits(
-    console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
+    console: Console,
+    hits: Sequence[SearchHit],
+    wanted: re.Pattern[str] | None,
+    marked: Collection[tuple[str, str]] = (),
 ) -> Iterator[str]:
     """Yield a line with the ref and description of each result, and a line with the match.
 
-    The second line is omitted if the first line shows the match.
+    The second line is omitted if the first line shows the match. ``marked`` has the sources and
+    folders of deprecated skills.
     """
 
     def light(text: str, style: Style | None = None) -> str:
@@ -220,6 +232,9 @@ def draw_hits(
             more = f"  +{formatting.count(len(hit.alike), 'copy', 'copies')}"
             head += console.style(more, "dim")
             room -= len(more)
+        if (hit.source, hit.folder) in marked:
+            head += "  " + console.style("deprecated", formatting.STATUS_STYLES["deprecated"])
+            room -= len("  deprecated")
         # If a narrow terminal has no space for the description, only show the match.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head

@@ -3,13 +3,14 @@
 Any user with write access can add rows.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from registry.db.interface import Reader, Select
 from registry.document.labels import is_label, ordered
-from registry.model import VERSION_STATES, SkillVersion, VersionChange
+from registry.model import VERSION_STATES, Skill, SkillVersion, VersionChange
 
 _SELECT: Final = (
     "SELECT l.uid, l.label, l.tree_hash, EXISTS (SELECT 1 FROM skills s WHERE s.uid = l.uid "
@@ -76,6 +77,33 @@ def versions_of_installed(
     if len({row[0] for row in found}) > 1:
         return []
     return _newest_first(_versions(found))
+
+
+_CURRENT_DEPRECATED: Final = (
+    "SELECT src.name, s.folder, l.uid, l.label, l.tree_hash, 1, l.state, l.at, l.reason, "
+    "l.replacement, l.role, l.host, l.tool, l.client FROM labels l "
+    "JOIN skills s ON s.uid = l.uid AND s.tree_hash = l.tree_hash AND s.live = 1 "
+    "JOIN sources src ON src.id = s.source_id WHERE l.state = 'deprecated' AND l.number = "
+    "(SELECT max(m.number) FROM labels m WHERE m.uid = l.uid AND m.label = l.label)"
+)
+
+
+def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tuple[str, str], str]:
+    """Return the warning of each skill whose current version is deprecated, by source and folder.
+
+    If ``skills`` are given, only these are looked up, which is faster for a page of skills.
+    """
+    sql, values = _CURRENT_DEPRECATED, []
+    if skills is not None:
+        sql += f" AND src.name {reader.in_json_array} AND s.folder {reader.in_json_array}"
+        values = [json.dumps(list({getattr(one, key) for one in skills})) for key in _PLACE]
+    found = (
+        (row[:2], one.warning) for row in reader.rows(sql, values) for one in _versions([row[2:]])
+    )
+    return {place: warning for place, warning in found if warning is not None}
+
+
+_PLACE: Final = ("source", "folder")
 
 
 def shows_yanked(reader: Reader, source_id: int) -> bool:

@@ -1,10 +1,11 @@
 """Reads facts by which users choose among skills: danger, use, size and deprecation."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.read.findings import CODES
+from registry.db.read.labels import deprecated
 from registry.model import Skill
 
 
@@ -12,7 +13,7 @@ class Signs(NamedTuple):
     """Facts about a skill by which users choose in a list.
 
     ``errors`` and ``warnings`` count the security findings. ``read`` is how often tools read the
-    skill. ``deprecated`` tells whether a version with the skill's current files is deprecated.
+    skill. ``deprecated`` warns that the skill's current version is deprecated.
     """
 
     errors: int = 0
@@ -20,14 +21,7 @@ class Signs(NamedTuple):
     files: int = 0
     bytes: int = 0
     read: int = 0
-    deprecated: bool = False
-
-
-_DEPRECATED: Final = (
-    "EXISTS (SELECT 1 FROM labels l WHERE l.uid = s.uid AND l.tree_hash = s.tree_hash "
-    "AND l.state = 'deprecated' AND l.number = "
-    "(SELECT max(m.number) FROM labels m WHERE m.uid = l.uid AND m.label = l.label))"
-)
+    deprecated: str | None = None
 
 
 def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
@@ -42,16 +36,16 @@ def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], S
     )
     rows = reader.rows(
         f"SELECT src.name, s.folder, {counts}, s.file_count, s.bytes, "
-        "coalesce((SELECT u.read FROM usage u WHERE u.uid = s.uid), 0), "
-        f"CASE WHEN {_DEPRECATED} THEN 1 ELSE 0 END "
+        "coalesce((SELECT u.read FROM usage u WHERE u.uid = s.uid), 0) "
         "FROM skills s JOIN sources src ON src.id = s.source_id "
         f"WHERE s.live = 1 AND src.name IN ({', '.join('?' * len(sources))}) "
         f"AND s.folder IN ({', '.join('?' * len(folders))})",
         (*sources, *folders),
     )
     wanted = {(one.source, one.folder) for one in skills}
+    warnings = deprecated(reader, skills)
     return {
-        (source, folder): Signs._make((*counted, bool(deprecated)))
-        for source, folder, *counted, deprecated in rows
+        (source, folder): Signs._make((*counted, warnings.get((source, folder))))
+        for source, folder, *counted in rows
         if (source, folder) in wanted
     }
