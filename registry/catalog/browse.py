@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from registry.catalog.copies import Copies, copies, copies_among
-from registry.catalog.reading import CurrentSkill, current_detail
+from registry.catalog.reading import CurrentSkill, at_version, current_detail
 from registry.catalog.resolve import not_found, resolve
 from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
@@ -23,6 +23,7 @@ from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
 from registry.db.visibility import USABLE
+from registry.document.labels import split
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
 
@@ -190,6 +191,31 @@ class Browse(CatalogView):
         if self.is_whole or found.stored is stored:
             return found
         return replace(found, stored=self.locate(found.stored.place))
+
+    def located(self, handle: str) -> tuple[CurrentSkill, str | None]:
+        """Return the current skill that a handle means; of ``NAME@LABEL`` this version, and LABEL.
+
+        Raises the errors of `locate` and `current`, and `VersionNotFound`, `VersionYanked`,
+        `VersionNotStored`.
+        """
+        stored, label = self.versioned(handle)
+        current = self.current(stored)
+        if label is not None:
+            current = at_version(self.core, current, label, yanked=False)
+        return current, label
+
+    def versioned(self, handle: str) -> tuple[StoredSkill, str | None]:
+        """Return the visible skill that ``NAME`` or ``NAME@LABEL`` means, and the label.
+
+        A skill whose name contains the label comes first. Raises the errors of `locate`.
+        """
+        try:
+            return self.locate(handle), None
+        except SkillNotFound:
+            parts = split(handle)
+            if parts is None:
+                raise
+        return self.locate(parts[0]), parts[1]
 
     def detail(self, current: CurrentSkill) -> SkillDetail:
         """Return all facts about a skill. Raises the errors of `SkillRegistry.get`."""

@@ -4,7 +4,7 @@ A caller that must not change such a source runs in `proposing`. Every function 
 begins a change asks `propose_if_needed` first, so no tool can forget it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from registry.changes.trashed import Trashed
 from registry.core import Core
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import is_under_review, list_sources
+from registry.errors import ChangeRefused
 from registry.model import Source
 
 ProposalKind: TypeAlias = Literal["create", "update", "rename", "delete", "restore"]
@@ -62,3 +63,21 @@ def propose_if_needed(core: Core, source_id: int, intent: Callable[[], Intent]) 
     if is_under_review(core.reader, source_id):
         known = list_sources(core.reader, counted=False)
         propose(core, next(one for one in known if one.id == source_id), intent())
+
+
+def propose_together(
+    core: Core, group: Sequence[StoredSkill], intent: Callable[[StoredSkill], Intent]
+) -> None:
+    """Call `propose_if_needed` for a change of a skill, which is the last of ``group``.
+
+    The others are copies, which change with it. A proposal changes one skill, so it can't stand for
+    all of them: raises `ChangeRefused` if one of several is in a source under review.
+    """
+    *copies, skill = group
+    if not copies:
+        propose_if_needed(core, skill.source_id, lambda: intent(skill))
+        return
+    for one in group if _PROPOSE.get() is not None else ():
+        if is_under_review(core.reader, one.source_id):
+            reason = "its source is under review; change each copy by itself"
+            raise ChangeRefused(path=one.path, reason=reason)

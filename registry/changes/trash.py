@@ -18,7 +18,7 @@ from registry.changes.commit import (
 )
 from registry.changes.create import stored_after
 from registry.changes.history import History
-from registry.changes.review import Intent, propose_if_needed
+from registry.changes.review import Intent, propose_if_needed, propose_together
 from registry.changes.signer import is_together, new_numbers
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, find_trashed, list_trash, note_of
@@ -64,9 +64,9 @@ def delete(
     """
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
-    for one in reversed(group):
-        wanted = Intent("delete", one.skill.name, one.folder, one, one.uid)
-        propose_if_needed(core, one.source_id, lambda wanted=wanted: wanted)  # type: ignore[misc]
+    propose_together(
+        core, group, lambda one: Intent("delete", one.skill.name, one.folder, one, one.uid)
+    )
     links = [link for one in group for link in links_to(core, one)]
     if len(group) > 1:
         noted: list[Trashed] = []

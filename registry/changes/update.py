@@ -22,7 +22,7 @@ from registry.changes.commit import (
     with_copies,
 )
 from registry.changes.create import detail_after, stored_after
-from registry.changes.review import Intent, propose_if_needed
+from registry.changes.review import Intent, propose_if_needed, propose_together
 from registry.changes.signer import new_numbers
 from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
@@ -137,11 +137,13 @@ def update_files(
         check_path(path)
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
-    for one in reversed(group):
-        wanted = Intent(
+    propose_together(
+        core,
+        group,
+        lambda one: Intent(
             "update", one.skill.name, one.folder, one, one.uid, edits=edits, executable=executable
-        )
-        propose_if_needed(core, one.source_id, lambda wanted=wanted: wanted)  # type: ignore[misc]
+        ),
+    )
     if len(group) > 1:
 
         def staged(context: ChangeContext, one: StoredSkill, number: str) -> JournalEntry:

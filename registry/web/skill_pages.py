@@ -11,7 +11,7 @@ from urllib.parse import quote as url_quote
 
 from starlette.responses import Response
 
-from registry.catalog.reading import CurrentSkill, read_bytes, read_file
+from registry.catalog.reading import CurrentSkill, pinned, read_bytes, read_file
 from registry.db.read.history import Revision, latest_tombstone
 from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
@@ -81,10 +81,10 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 
 
 def skill(visit: Visit) -> PageContent:
-    """Show one skill."""
+    """Show one skill, or a version of it."""
     view = visit.view
     try:
-        current = view.current(located(visit, "/skills/"))
+        current, label = view.located(ref_in(visit, "/skills/"))
     except (SkillMissing, SkillNotFound) as error:
         return _deleted(visit, error)
     stored, detail = current.stored, view.detail(current)
@@ -100,16 +100,22 @@ def skill(visit: Visit) -> PageContent:
         origin = None
     revisions = visit.state.registry.history(stored.place)
     is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
-    install = list(install_lines(detail.ref, visit.base)) if is_offered else []
+    shown = labelled(detail, label)
+    install = list(install_lines(shown.ref, visit.base)) if is_offered else []
     clients = list(client_lines(visit, detail.ref, stored)) if is_offered and why.listed else []
+    if label is not None:  # only `pull` installs a version
+        install, clients = install[: len(AGENTS)], []
     return PageContent(
         "skill.html",
         lambda: {
             "title": named(detail.name, detail.ref, detail.source),
-            "skill": detail,
+            "skill": shown,
+            "current_ref": detail.ref,
+            "label": label,
+            "is_current": current.version is None,
             "about": detail.description[:300],
             "copies": detail.copies,
-            "body": (body := None if detail.body is None else as_html(visit, detail.body, detail)),
+            "body": (body := None if detail.body is None else as_html(visit, detail.body, shown)),
             "contents": markdown.headings(body or "")[:HEADINGS],
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
@@ -144,6 +150,11 @@ def skill(visit: Visit) -> PageContent:
             ],
         },
     )
+
+
+def labelled(detail: SkillDetail, label: str | None) -> SkillDetail:
+    """Return a version with a ref that leads to this version: NAME@LABEL."""
+    return detail if label is None else replace(detail, ref=f"{detail.ref}@{label}")
 
 
 def _deleted(visit: Visit, error: RegistryError) -> PageContent:
@@ -232,13 +243,13 @@ def mcp_snippet(base: str) -> str:
 
 
 def file(visit: Visit) -> PageContent:
-    """Show a file of a skill, as it is now or in a revision."""
+    """Show a file of a skill, as it is now, in a version or in a revision."""
     revision = number_of(visit.request.query_params, "revision")
     if revision is not None:
         return _file_of_revision(visit, revision)
-    current = visit.view.current(located(visit, "/files/"))
+    current, label = visit.view.located(ref_in(visit, "/files/"))
     path = visit.request.query_params.get("path", "")
-    detail = visit.view.detail(current)
+    detail = labelled(visit.view.detail(current), label)
     listed = next((one for one in detail.files if one.path == path), None)
     if listed is None:
         raise FileNotFoundInSkill(name=detail.ref, path=path)
@@ -320,6 +331,8 @@ def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str
     try:
         return read_file(registry.core, current, path)
     except FileTooLarge:  # too large for models, but maybe stored
+        if current.version is not None:
+            return registry.read_revision(place, current.version.revision.number, path)
         now = next((one.number for one in registry.history(place) if one.current), None)
         if now is None:
             raise
@@ -488,8 +501,8 @@ The response makes browsers save such files instead of showing them."""
 
 
 def raw(visit: Visit) -> Response:
-    """Send a file of a skill."""
-    current = visit.view.current(located(visit, "/raw/"))
+    """Send a file of a skill, or of a version of it."""
+    current, _ = visit.view.located(ref_in(visit, "/raw/"))
     path = visit.request.query_params.get("path", "")
     detail = visit.view.detail(current)
     if all(file.path != path for file in detail.files):
@@ -502,14 +515,15 @@ def raw(visit: Visit) -> Response:
 
 
 def download(visit: Visit) -> Response:
-    """Send a skill as an archive.
+    """Send a skill, or a version of it, as an archive.
 
     The archive contains a folder with the skill's name.
     """
     path = visit.request.scope["path"].removesuffix(".skill")
-    ref = path.removeprefix("/download/")
-    stored = visit.view.locate(f"{ref}." if ref.endswith("/") else ref)
-    entries = content_of(visit.state.registry.core, stored.skill)
+    core = visit.state.registry.core
+    stored, label = visit.view.versioned(addresses.ref_of(path.removeprefix("/download/")))
+    wanted = stored.skill if label is None else pinned(core, stored, label)
+    entries = content_of(core, wanted)
     folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
     data = zipped(entries, "skill" if folder in {".", ".."} else folder)
     record_download(visit, stored.place, tree_hash(entries))

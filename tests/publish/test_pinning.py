@@ -183,13 +183,17 @@ def test_a_newer_version_that_is_yanked_is_not_named(tea):
     assert only(tea.project.check()).newer == "1.10"
 
 
-def test_a_lock_of_an_older_program_is_read_and_written_again(tea):
+@pytest.mark.parametrize(
+    ("version", "later"), [(2, ["pin"]), (1, ["pin", "agents", "mode", "origin"])]
+)
+def test_a_lock_of_an_older_program_is_read_and_written_again(tea, version, later):
     tea.project.pull("tea")
     lock = tea.project.folder / "skills.lock.json"
     data = json.loads(lock.read_text())
     assert data["version"] == 3
-    data["version"] = 2
-    del data["skills"]["tea"]["pin"]
+    data["version"] = version
+    for key in later:
+        del data["skills"]["tea"][key]
     lock.write_text(json.dumps(data))
     assert only(tea.project.update()).state == "unchanged"
     tea.release("1.11")

@@ -1,6 +1,7 @@
 """Review: what is published or changed through tools waits, and somebody else decides."""
 
 import json
+import shutil
 
 import pytest
 
@@ -87,6 +88,30 @@ def test_every_change_of_a_tool_becomes_a_proposal_and_changes_nothing(reviewed,
     ]
     assert sorted(one.name for one in reviewed.list()) == ["alpha", "beta"]
     assert reviewed.search("third").total == 0
+
+
+@pytest.mark.parametrize("named", ["mine", "other"])
+@pytest.mark.parametrize(
+    ("called", "given"),
+    [("update_skill", {"description": "Does more."}), ("delete_skill", {})],
+)
+def test_a_change_of_copies_is_refused_whole_if_one_is_under_review(
+    reviewed, root, tmp_path, named, called, given
+):
+    shutil.copytree(root / "alpha", tmp_path / "other" / "alpha")
+    reviewed.sync(str(tmp_path / "other"), name="other")
+    before = tree(root), tree(tmp_path / "other")
+    answer = tool(reviewed, called, name=f"{named}/alpha", copies=True, **given)
+    assert answer["error"]["code"] == "change_refused"
+    assert "under review" in answer["error"]["message"]
+    assert (tree(root), tree(tmp_path / "other")) == before
+    assert pending(reviewed) == []
+    # One by one, the reviewed source waits and the other source changes.
+    assert "message" in tool(reviewed, called, name="mine/alpha", **given)
+    assert "message" not in tool(reviewed, called, name="other/alpha", **given)
+    assert [(one.source, one.skill) for one in pending(reviewed)] == [("mine", "alpha")]
+    assert tree(root) == before[0]
+    assert tree(tmp_path / "other") != before[1]
 
 
 def test_approved_changes_are_made_exactly_as_proposed(reviewed, root):

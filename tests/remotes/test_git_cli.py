@@ -32,6 +32,14 @@ def test_findings_are_told_at_the_first_sync_and_how_to_trust(cli, synced):
     assert json.loads(cli("source", "trust", "team", "--json", "--yes").stdout) == {"trusted": 0}
 
 
+def test_a_remote_source_is_never_under_review(cli, synced):
+    done = cli("source", "update", "team", "--review", "required", "--priority", "7")
+    assert done.exit_code != 0
+    assert "read-only" in done.stderr
+    (source,) = json.loads(cli("source", "list", "--json").stdout)
+    assert (source["review"], source["priority"] == 7) == (False, False)
+
+
 def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     every = cli("list", "--source", "team", "--all", "--format", "table").stdout.splitlines()
     assert every[0].split()[:2] == ["SKILL", "STATUS"]
