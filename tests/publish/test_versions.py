@@ -188,6 +188,7 @@ def test_a_deprecated_version_is_shown_with_reason_and_replacement(tea):
     assert [one.state for one in found.history] == ["active", "deprecated", "active"]
 
 
+@pytest.mark.both
 def test_lists_and_searches_mark_a_skill_whose_current_version_is_deprecated(tea, database, root):
     write(root, "Another.", name="mate")
     tea.sync()

@@ -3,7 +3,6 @@
 Any user with write access can add rows.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -91,19 +90,19 @@ _CURRENT_DEPRECATED: Final = (
 def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tuple[str, str], str]:
     """Return the warning of each skill whose current version is deprecated, by source and folder.
 
-    If ``skills`` are given, only these are looked up, which is faster for a page of skills.
+    For a page of skills, which must be short, it is faster to give them as ``skills``.
     """
-    sql, values = _CURRENT_DEPRECATED, []
+    values: list[str] = []
+    sql = _CURRENT_DEPRECATED
     if skills is not None:
-        sql += f" AND src.name {reader.in_json_array} AND s.folder {reader.in_json_array}"
-        values = [json.dumps(list({getattr(one, key) for one in skills})) for key in _PLACE]
+        for column, key in (("src.name", "source"), ("s.folder", "folder")):
+            wanted = {getattr(one, key) for one in skills} or {""}
+            sql += f" AND {column} IN ({', '.join('?' * len(wanted))})"
+            values += wanted
     found = (
         (row[:2], one.warning) for row in reader.rows(sql, values) for one in _versions([row[2:]])
     )
     return {place: warning for place, warning in found if warning is not None}
-
-
-_PLACE: Final = ("source", "folder")
 
 
 def shows_yanked(reader: Reader, source_id: int) -> bool:
