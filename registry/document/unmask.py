@@ -38,6 +38,7 @@ _CLASSES: Final = bytes(
     ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
 )
 _INSIDE: Final = re.compile(b"##{0,23}a")
+_ALPHA: Final = bytes(ord("a" if chr(byte) in string.ascii_letters else " ") for byte in range(256))
 _EMPTY: Final = re.compile(rb"(?<=[a-z])\$\{[a-z_]\w{0,20}\}(?=[a-z])")
 """Matches a variable inside a word, which an attacker leaves empty."""
 
@@ -112,7 +113,7 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
             yield match.start(), match.end(), " " if match[1] else ""
     if b"-\n" in lower if prose else b"`\n" in lower or b"`\r\n" in lower:
         yield from _wrapped(text, prose=prose)
-    if prose and b" a a a " in lower.translate(_CLASSES):
+    if prose and b" a a a a " in lower.translate(_ALPHA):
         for match in _SPACED.finditer(text):
             words = re.split(" {2,3}", match[0])
             yield match.start(), match.end(), " ".join(one.replace(" ", "") for one in words)

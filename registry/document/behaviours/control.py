@@ -214,11 +214,10 @@ BEHAVIOURS: Final = (
     Behaviour(
         "payment-redirected",
         pattern(
-            r"\b(?:use|enter|write|put|replace|swap|substitute)\b[^\n]{0,60}?\b(?:number|account|address|iban|it"
-            rf"|wallet)\b[^.\n]{{0,30}}?(?:{_WALLET}"
-            rf"|\b[a-z]{{2}}\d{{2}}(?:[ ]?[\da-z]{{4}}){{3,7}})[^.\n]{{0,40}}?"
-            r"(?:\bwhatever\b|\binstead\b|\bregardless\b|\beven if\b|\bin (?:the|every"
-            r"|each) payment|[.\n])"
+            r"(?:\b(?:account|iban|address|wallet)\b[^\n]{0,100}?\b(?:use|enter|replace|swap|substitute)\b"
+            rf"[^.\n]{{0,60}}?(?:{_WALLET}|\b[a-z]{{2}}\d{{2}}(?:[ ]?[\da-z]{{4}}){{3,7}})"
+            r"|\b(?:use|enter|replace|swap|substitute)\b[^.\n]{0,30}?\b(?:account|iban|address|wallet)\b"
+            rf"[^.\n]{{0,30}}?(?:{_WALLET}|\b[a-z]{{2}}\d{{2}}(?:[ ]?[\da-z]{{4}}){{3,7}}))"
         ),
         "sends a payment to another address",
         where="prose",
