@@ -98,6 +98,7 @@ class _Copy:
         # The target database may use other rules to decide which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
+            self._connection.exec_driver_sql("SELECT registry_count_totals()")
             for table in ("sources", "skills", "diagnostics", "revisions", "labels", "entries"):
                 self._connection.exec_driver_sql(
                     f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "

@@ -28,6 +28,7 @@ _WRITTEN: Final = {
     ),
     # All roles share the stored contents, so a writer may add rows but not change or delete them.
     "contents": "INSERT",
+    "search_words": "INSERT",
     "changes": "INSERT, DELETE",
     "labels": "INSERT, DELETE",
     "entries": "INSERT, UPDATE",
@@ -57,7 +58,7 @@ A reader may update only these columns. A right to update the whole table would 
 lock it.
 """
 
-_ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
+_ONLY_READ: Final = ("usage", "totals", "content_uses", "audit", "alembic_version")
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
 """All tables that a reader may read.
@@ -86,8 +87,8 @@ ASKED: Final = (
     "registry_is_admin()",
     "registry_sees_all()",
     "registry_teams()",
-    "registry_find(text, tsquery, bigint)",
-    "registry_common_words()",
+    "registry_match(text, tsquery, double precision, bigint)",
+    "registry_count(text, tsquery, bigint)",
     "registry_may_approve()",
     "registry_note_use(text, text, text)",
 )

@@ -1,15 +1,15 @@
-"""The SQL of a full-text search on a PostgreSQL server."""
+"""The SQL of a full-text search on a PostgreSQL server: BM25 with the formula of FTS5."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from registry.db.interface import (
     Condition,
     HitMetadata,
     IndexPart,
+    IndexQuery,
     Pattern,
     SearchLimits,
     SearchTerms,
@@ -19,54 +19,25 @@ from registry.db.read.skills import DESCRIPTION
 from registry.db.visibility import PRECEDENCE, Precedence
 from registry.text import MAX_LEXEME, fold, split
 
+COLUMNS: Final[dict[IndexPart, str]] = {"heads": "head", "bodies": "body"}
 
-class Column(NamedTuple):
-    """An indexed column, and the ``weights`` of its parts in PostgreSQL's order from D to A.
+LOOKED_AT: Final = 200
+"""Number of bodies in which the words of a query are counted.
 
-    ``enough`` is the rank at which a word gets half of its maximum score, in a text of ``usual``
-    distinct words. A word gets this rank if it occurs a little more than once, as with BM25's usual
-    k1 of 1.2.
-    """
-
-    name: str
-    weights: str
-    enough: float
-    usual: int
-
-
-COLUMNS: Final[dict[IndexPart, Column]] = {
-    "heads": Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.1, 30),
-    "bodies": Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
-}
-
-RANKED: Final = 200
-"""Number of matches whose scores are calculated exactly.
-
-All further matches are ranked by how many words of the query they contain and how rare these words
-are.
+To read the words of a body costs ten times as much as to find it. So bodies are first ordered as if
+each of them had each word once, and only the best of them are read.
 """
+
+_USUAL_HEAD, _USUAL_BODY = 45, 1000
+"""Usual number of words of a head and of a body, with which a narrowed search compares texts."""
 
 QUERY: Final = "to_tsquery('stems', ?)"
 
-# SQL for the exact score of the first texts. The vector is concatenated with an empty vector: this
-# puts it in memory, so that it is read only once for all words.
-RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
-    SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
-    OFFSET 0
-) x) END"""
-
-
-def worth(column: Column, query: str) -> str:
-    """Return the SQL for the score, from 0 to 1, that a text ``x`` gets for a query."""
-    enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
-    rank = f"ts_rank('{column.weights}', x.words, {query})"
-    return f"(1 - {enough} / ({enough} + {rank}))"
-
-
-def single(patterns: Sequence[Pattern]) -> set[str]:
-    """Return the patterns that consist of a single word, as words."""
-    single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
-    return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
+AMONG: Final = (
+    "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
+    "FROM json_array_elements_text(CAST(? AS json)))"
+)
+"""SQL for a SELECT: a table ``v`` of the versions that a narrowed view shows."""
 
 
 def text_query(pattern: Pattern) -> str:
@@ -81,185 +52,112 @@ def text_query(pattern: Pattern) -> str:
     return f"({phrase}:*)" if pattern.prefix else f"({phrase})"
 
 
-COMMON: Final = 1000
-"""A word that more texts contain is common.
-
-Texts that contain no other word of the query are read last.
-"""
-
-AMONG: Final = (
-    "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
-    "FROM json_array_elements_text(CAST(? AS json)))"
+# The usual sizes of a text are the average ones.
+_TOTAL: Final = (
+    "SELECT CAST(sum(texts) AS float8) AS texts, "
+    "CAST(greatest(sum(head_size), 1) / greatest(sum(texts), 1) AS float8) AS head, "
+    "CAST(greatest(sum(body_size), 1) / greatest(sum(texts), 1) AS float8) AS body FROM totals"
 )
-"""SQL for a SELECT: a table ``v`` of the versions that a narrowed view shows."""
 
-# Weights are integers: their sum doesn't depend on the order, and is ten times as fast as a sum of
-# decimals. Rows are sorted first and then looked up one by one, until enough of them meet the
-# condition.
-_FIND: Final = """
-WITH {among}m AS MATERIALIZED ({matches}),
+SIZE: Final = "SELECT coalesce(sum(texts), 0) FROM totals"
+
+# Rows are sorted first and then looked up one by one, until enough of them meet the condition. Then
+# the words in bodies are counted, with the formula of `registry_match`. Sums of integers don't
+# depend on their order.
+_RANKED: Final = """
 r AS MATERIALIZED (
-    SELECT p, CAST(1e6 * ln(1 + greatest(? - count(*), 0.5) / (count(*) + 0.5)) AS bigint) AS weight
-    FROM m GROUP BY p
+    SELECT m.*, to_tsquery('stems', q) AS query, in_bodies,
+        greatest(ln(greatest(texts - cardinality(ids) + 0.5, 0.5) / (cardinality(ids) + 0.5)), 1e-6)
+            AS weight
+    FROM member m JOIN (VALUES {lists}) AS v (l, in_bodies) ON v.l = m.l, total
+    WHERE ids IS NOT NULL
 ),
-c AS (
-    SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
-    ORDER BY 2 DESC, 1
+c AS MATERIALIZED (
+    SELECT l, id & 4294967295 AS id, sum(CAST(weight * (id >> 32) AS int)) AS score
+    FROM r, unnest(ids) AS id GROUP BY 1, 2
+),
+first AS MATERIALIZED (
+    SELECT v.*, f.id, f.score FROM (VALUES {lists}) AS v (l, in_bodies), LATERAL (
+        SELECT s.id, o.score
+        FROM (
+            SELECT id, sum(CAST(score AS float8)) AS score FROM c WHERE c.l = v.l OR in_bodies AND c.l = 0
+            GROUP BY id HAVING bool_or(c.l = v.l) ORDER BY 2 DESC, 1
+        ) o
+            JOIN skills s ON s.id = o.id JOIN sources src ON src.id = s.source_id
+        WHERE {condition} ORDER BY o.score DESC, s.id
+        LIMIT CASE WHEN in_bodies THEN {looked_at} ELSE {most} END
+    ) f
+),
+found AS MATERIALIZED (
+    SELECT l, id, row_number() OVER (PARTITION BY l ORDER BY score DESC, id) AS place FROM (
+        SELECT f.l, f.id, CASE WHEN in_bodies THEN (
+            SELECT sum(CAST(1e8 * weight * (1 - long / (long + ts_rank_cd(
+                '{{1, 1, 1, 1}}', words, query
+            ))) AS int))
+            FROM r, (
+                SELECT x.body AS words, 0.3 + 0.9 * body_size / total.body AS long
+                FROM search_texts x, total WHERE skill_id = f.id OFFSET 0
+            ) x WHERE r.l = f.l
+        ) ELSE f.score END AS score FROM first f
+    ) b
 )
-SELECT f.id, f.weight, (SELECT json_object_agg(CAST(? AS json) ->> p, weight) FROM r), {rank}
-FROM (
-    SELECT s.id, c.weight, row_number() OVER (ORDER BY c.weight DESC, s.id) AS place
-    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-    WHERE {condition}
-    ORDER BY c.weight DESC, s.id LIMIT ?
-) f
-ORDER BY f.place
 """
 
-# If the query is a single word, all texts have the same weight before the exact ranking.
-_FIND_ONE: Final = f"""
-WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, NULL) x{{seen}}),
-c AS (SELECT skill_id FROM m ORDER BY 1)
-SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
-FROM (
-    SELECT s.id, row_number() OVER (ORDER BY s.id) AS place
-    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-    WHERE {{condition}}
-    ORDER BY s.id LIMIT ?
-) f
-ORDER BY f.place
+_BEST: Final = """
+WITH {among}total AS MATERIALIZED ({total}),
+member AS MATERIALIZED (
+    SELECT l, n, q, {seen} AS ids
+    FROM json_to_recordset(CAST(? AS json)) AS g (l int, n int, place text, q text), total,
+        registry_match(place, to_tsquery('stems', q),
+            CASE place WHEN 'head' THEN head ELSE body END, NULL) AS ids
+),
+{ranked}
+SELECT l, id FROM found WHERE place <= {most} ORDER BY l, place
 """
 
-_WEIGHT: Final = (
-    "CAST(round(coalesce((SELECT weight FROM r WHERE p = {}), 0) / 1e6, 4) AS double precision)"
-)
+_SEEN: Final = "(SELECT array_agg(x) FROM unnest(ids) x JOIN v ON v.id = x & 4294967295)"
 
 
-# Statistics about the most common words, from the server's last analysis of the table (migration
-# 0015). The number of all texts is counted exactly, because the server's estimate may be old.
-# Returns no rows if the data version is unchanged.
-FACTS: Final = """
-SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
-UNION ALL
-SELECT place, word, texts FROM registry_common_words()
-WHERE (SELECT number FROM data_version) <> ?
-"""
+def best(
+    asked: Sequence[IndexQuery],
+    condition: Condition,
+    most: int,
+    among: Collection[int] | None = None,
+) -> Select:
+    """Return the SELECT for the ids that match each query, best first, with the query's number.
 
-NO_VERSION: Final = -1
-
-_SAME: Final = 3
-"""Number of first letters that a word and its stem nearly always share."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Estimated number of texts with each common word, by column and word, and number of all texts.
-
-    ``version`` is the version of the database that the numbers describe.
+    If ``among`` is given, only these versions are found, and only they decide how rare a word is.
     """
-
-    version: int
-    common: Mapping[tuple[str, str], int]
-    texts: int
-
-    @classmethod
-    def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
-        """Return the facts from the rows of `FACTS`."""
-        said = {(column, word): texts for column, word, texts in rows}
-        texts = said.pop(("", ""), 0)
-        return cls(NO_VERSION if version is None else version, said, texts)
-
-    def beginning(self, column: str, word: str) -> Mapping[str, int]:
-        """Return the common stems that ``word`` may have, each with its number of texts.
-
-        These are the stems of common words (see `COMMON`) that begin with the same
-        letters as ``word`` and aren't longer than ``word``.
-        """
-        known = self._begun.get((column, word[:_SAME]), ())
-        return {stem: texts for stem, texts in known if len(stem) <= len(word)}
-
-    @cached_property
-    def _begun(self) -> dict[tuple[str, str], list[tuple[str, int]]]:
-        found: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        for (column, stem), texts in self.common.items():
-            if texts > COMMON:
-                found.setdefault((column, stem[:_SAME]), []).append((stem, texts))
-        return found
-
-
-class Find:
-    """A query of one index, and the ids of the skills that it found, best first."""
-
-    def __init__(self, column: Column, patterns: Sequence[Pattern]) -> None:
-        self.ids: list[int] = []
-        self.queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
-        self._column = column
-
-    def understand(self, answer: "Answer", most: int) -> bool:
-        """Read the rows of the first SELECT; return False if better matches may be missing.
-
-        The first SELECT omits texts that contain one common word of the query and no other. Reading
-        these texts costs most, and enough other texts nearly always match better. In bodies, it
-        omits such texts only if the query is a single word.
-        """
-        rows = answer.found.get((self._column.name, frozenset(self.queries)))
-        if rows is None:
-            return False
-        self.take(rows)
-        is_single = len(self.queries) == 1
-        common = answer.common.get(self._column.name, set()).intersection(self.queries)
-        if not common or (self._column.name == "body" and not is_single):
-            return True
-        weights = rows[0][2] if rows else {}
-        left_out = 0 if is_single else max(weights.get(one, 0) for one in common)
-        return len(rows) >= most and rows[-1][1] >= left_out
-
-    def question(
-        self, texts: int, condition: Condition, most: int, among: Collection[int] | None = None
-    ) -> Select:
-        """Return the SELECT for the ids of matching skills, given the total number of ``texts``.
-
-        If ``among`` is given, only these versions are found, and only they decide how rare a word
-        is.
-        """
-        column, queries = self._column.name, self.queries
-        seen = "" if among is None else " JOIN v ON v.id = x"
-        within = "" if among is None else f"{AMONG}, "
-        ids = [] if among is None else [json.dumps([*among])]
-        if len(queries) == 1:
-            sql = _FIND_ONE.format(
-                among=within,
-                seen=seen,
-                column=column,
-                condition=condition[0],
-                rank=self._rank(["1"]),
-            )
-            return sql, [*ids, queries[0], queries[0], *condition[1], most]
-        # Reading a vector costs a hundred times as much as using only the index. For roles that see
-        # all rows, the server uses only the index by itself. For other roles, it needs a function
-        # (migration 0015).
-        matches = " UNION ALL ".join(
-            f"SELECT {number} AS p, x AS skill_id "
-            f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
-            for number in range(len(queries))
+    members = [
+        {"l": which, "n": n, "place": COLUMNS[place], "q": text}
+        for which, (place, patterns) in enumerate(asked)
+        for n, text in enumerate(dict.fromkeys(filter(None, map(text_query, patterns))))
+    ]
+    total, seen = _TOTAL, "ids"
+    if among is not None:
+        total = (
+            f"SELECT count(*) AS texts, CAST({_USUAL_HEAD} AS float8) AS head, "
+            f"CAST({_USUAL_BODY} AS float8) AS body FROM v"
         )
-        rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
-        sql = _FIND.format(among=within, matches=matches, condition=condition[0], rank=rank)
-        return sql, [*ids, *queries, texts, json.dumps(queries), *queries, *condition[1], most]
+        seen = _SEEN
+    sql = _BEST.format(
+        among="" if among is None else f"{AMONG}, ",
+        seen=seen,
+        total=total,
+        most=most,
+        ranked=_ranked([place == "bodies" for place, _ in asked], condition, most),
+    )
+    ids = [] if among is None else [json.dumps([*among])]
+    return sql, [*ids, json.dumps(members), *condition[1]]
 
-    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Read the ids from the rows of `question`."""
-        first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
-        self.ids = [row[0] for row in (*first, *rows[RANKED:])]
 
-    def _rank(self, weights: Sequence[str]) -> str:
-        """Return the SQL for the score of a text.
-
-        ``weights`` holds the SQL for the weight of each word.
-        """
-        says = worth(self._column, QUERY)
-        ranks = " + ".join(f"{weight} * {says}" for weight in weights)
-        return RANK.format(ranks=ranks, column=self._column.name)
+def _ranked(in_bodies: Sequence[bool], condition: Condition, most: int) -> str:
+    return _RANKED.format(
+        lists=", ".join(f"({which}, {is_body})" for which, is_body in enumerate(in_bodies)),
+        condition=condition[0],
+        looked_at=max(most, LOOKED_AT),
+        most=most,
+    )
 
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
@@ -275,146 +173,56 @@ TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
 TOLD: Final = 40
 """Number of best skills whose metadata is returned together with the search results."""
 
-_BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
-"""Flags of a word in the rows of a search.
-
-_BEGUN: no skill has the word, so words that begin with it were searched instead. _CUT: not all
-texts with the word were read. _COMMON_HEAD: the word is common in heads (name, tags, description).
-_COMMON_BODY: the word is common in bodies.
-"""
-
-_WORDS: Final = """
-WITH given AS MATERIALIZED (
-    SELECT n, kind, q, p, stem, coalesce(CAST(h ->> stem AS bigint), 0) AS h,
-        coalesce(CAST(b ->> stem AS bigint), 0) AS b
-    FROM (
-        SELECT g.*, CASE WHEN w IS NOT NULL THEN (ts_lexize('stems', w))[1] END AS stem
-        FROM json_to_recordset(CAST(? AS json))
-            AS g (n int, kind int, q text, p text, w text, h json, b json)
-        OFFSET 0
-    ) g
-),
-h0 AS MATERIALIZED (
-    SELECT n, x FROM given, registry_find('head', to_tsquery('stems', q), NULL) x WHERE h = 0
-),
-b0 AS MATERIALIZED (
-    SELECT n, x FROM given, registry_find('body', to_tsquery('stems', q), {counted}) x
-    WHERE b = 0 AND kind <= 1
-),
-counted AS MATERIALIZED (
-    SELECT g.*, CASE WHEN h > 0 THEN h ELSE coalesce(i.texts, 0) END AS heads,
-        CASE WHEN b > 0 THEN b ELSE coalesce(j.texts, 0) END AS bodies
-    FROM given g LEFT JOIN (SELECT n, count(*) AS texts FROM h0 GROUP BY n) i ON i.n = g.n
-        LEFT JOIN (SELECT n, count(*) AS texts FROM b0 GROUP BY n) j ON j.n = g.n
-),
-begun AS MATERIALIZED (SELECT n, p FROM counted WHERE p IS NOT NULL AND heads + bodies = 0),
-h1 AS MATERIALIZED (
-    SELECT n, x FROM begun, registry_find('head', to_tsquery('stems', p), NULL) x
-),
-b1 AS MATERIALIZED (
-    SELECT n, x FROM begun, registry_find('body', to_tsquery('stems', p), {counted}) x
+# If no skill has a word, words that begin with it are searched instead. In bodies, only the rarest
+# words are searched.
+_SEARCH: Final = """
+WITH total AS MATERIALIZED ({total}),
+given AS MATERIALIZED (
+    SELECT g.*, registry_match('head', to_tsquery('stems', q), head, NULL) AS h,
+        CASE WHEN kind <= 1 THEN registry_count('body', to_tsquery('stems', q), {counted})
+            ELSE 0 END AS bodies
+    FROM json_to_recordset(CAST(? AS json)) AS g (n int, kind int, q text, p text), total
 ),
 words AS MATERIALIZED (
-    SELECT c.n, kind, stem, h, b, p IS NOT NULL AND coalesce(i.texts, j.texts) IS NOT NULL AS begun,
-        CASE WHEN coalesce(i.texts, j.texts) IS NULL THEN q ELSE p END AS q,
-        least(coalesce(i.texts, heads), {counted}) AS heads,
-        least(coalesce(j.texts, bodies), {counted}) AS bodies
-    FROM counted c LEFT JOIN (SELECT n, count(*) AS texts FROM h1 GROUP BY n) i ON i.n = c.n
-        LEFT JOIN (SELECT n, count(*) AS texts FROM b1 GROUP BY n) j ON j.n = c.n
+    SELECT w.*, least(coalesce(cardinality(h), 0), {counted}) AS heads FROM (
+        SELECT n, kind, q, h, bodies, false AS begun FROM given
+        WHERE p IS NULL OR h IS NOT NULL OR bodies > 0
+        UNION ALL
+        SELECT n, kind, p, registry_match('head', to_tsquery('stems', p), head, NULL),
+            registry_count('body', to_tsquery('stems', p), {counted}), true
+        FROM given, total WHERE p IS NOT NULL AND h IS NULL AND bodies = 0
+    ) w
 ),
-"""
-
-# A text with a common word must also contain another word of the query. If the query has only
-# common words, only some texts are read. Rows are sorted first and then looked up one by one, until
-# enough of them meet the condition.
-_MATCHES: Final = """
 member AS MATERIALIZED (
-    SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
+    SELECT l, n, q, h AS ids FROM words, (VALUES {lists}) AS v (l) WHERE CASE l
         WHEN 0 THEN kind <= 1 AND heads > 0
         WHEN 1 THEN false
         WHEN 2 THEN kind <= 1 AND heads > 0 OR kind = 2
         ELSE kind = 3 END
-),
-chosen AS MATERIALIZED (
-    SELECT n, q, b, count(*) OVER () = 1 AS alone FROM (
-        SELECT n, q, b, row_number() OVER rarest AS place,
+    UNION ALL
+    SELECT 1, n, q, registry_match('body', to_tsquery('stems', q), body, NULL) FROM (
+        SELECT n, q, row_number() OVER rarest AS place,
             sum(bodies) OVER (rarest ROWS UNBOUNDED PRECEDING) AS texts
         FROM words WHERE bodies > 0 AND (kind = 0 OR kind = 1 AND heads > 0)
             AND (bodies < {counted} OR heads < {heads})
         WINDOW rarest AS (ORDER BY bodies, heads, n)
-    ) w WHERE place = 1 OR place <= {words} AND texts <= {texts}
+    ) w, total WHERE place = 1 OR place <= {words} AND w.texts <= {texts}
 ),
-m AS MATERIALIZED (
-    SELECT l, n, x FROM member JOIN (SELECT * FROM h0 UNION ALL SELECT * FROM h1) f USING (n)
-    UNION ALL
-    SELECT l, n, x FROM (
-        SELECT a.l, a.n, a.q, string_agg(o.q, ' | ') AS others
-        FROM member a LEFT JOIN member o ON o.l = a.l AND o.n <> a.n WHERE a.h > 0 GROUP BY 1, 2, 3
-    ) a, registry_find('head', to_tsquery('stems', q || coalesce(' & (' || others || ')', '')),
-        CASE WHEN others IS NULL THEN {common} END) x
-    UNION ALL
-    SELECT 1, n, x FROM chosen JOIN (SELECT * FROM b0 UNION ALL SELECT * FROM b1) f USING (n)
-    UNION ALL
-    SELECT 1, n, x FROM chosen, registry_find(
-        'body', to_tsquery('stems', q), CASE WHEN alone THEN {common} END) x WHERE b > 0
-),
-r AS MATERIALIZED (
-    SELECT l, n, q, weight, CAST(round(weight / 1e6, 4) AS double precision) AS worth FROM (
-        SELECT e.l, e.n, to_tsquery('stems', e.q) AS q,
-            CASE WHEN count(*) OVER (PARTITION BY e.l) = 1 THEN 1000000 ELSE CAST(
-                1e6 * ln(1 + greatest(number - held, 0.5) / (held + 0.5)) AS int
-            ) END AS weight
-        FROM (
-            SELECT a.l, a.n, a.q, CASE WHEN a.about > 0 THEN a.about ELSE f.texts END AS held
-            FROM (
-                SELECT l, n, q, h AS about FROM member UNION ALL SELECT 1, n, q, b FROM chosen
-            ) a LEFT JOIN (SELECT l, n, count(*) AS texts FROM m GROUP BY 1, 2) f USING (l, n)
-        ) e, (
-            SELECT CASE WHEN (SELECT number FROM data_version) = ? THEN CAST(? AS bigint)
-                ELSE (SELECT count(*) FROM search_texts) END AS number
-        ) d
-    ) w WHERE weight IS NOT NULL
-),
-c AS MATERIALIZED (
-    SELECT m.l, x, sum(weight) AS weight FROM m JOIN r USING (l, n) GROUP BY 1, 2
-),
-found AS MATERIALIZED (
-    SELECT v.l, f.id, f.weight, CASE v.l WHEN 1 THEN {in_body} ELSE {in_head} END AS rank
-    FROM (VALUES {lists}) AS v (l), LATERAL (
-        SELECT s.id, o.weight, row_number() OVER (ORDER BY o.weight DESC, s.id) AS place
-        FROM (SELECT x, weight FROM c WHERE c.l = v.l ORDER BY weight DESC, x) o
-            JOIN skills s ON s.id = o.x JOIN sources src ON src.id = s.source_id
-        WHERE {condition} ORDER BY o.weight DESC, s.id LIMIT ?
-    ) f
-)
-SELECT 'word' AS what, n, heads, bodies,
-    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {counted} THEN {cut} ELSE 0 END
-        + CASE WHEN h > 0 THEN {common_head} ELSE 0 END
-        + CASE WHEN b > 0 THEN {common_body} ELSE 0 END, NULL,
-    CAST(NULL AS bytea) FROM words
-UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
+{ranked}
+SELECT 'size' AS what, CAST(texts AS bigint) AS a, CAST(NULL AS bigint) AS b,
+    CAST(NULL AS bigint) AS c, CAST(NULL AS bigint) AS d, CAST(NULL AS text) AS head,
+    CAST(NULL AS bytea) AS sketch FROM total
+UNION ALL SELECT 'word', n, heads, bodies, CAST(begun AS int), NULL, NULL FROM words
+UNION ALL SELECT 'member', l, n, NULL, NULL, NULL, NULL FROM member
+UNION ALL SELECT 'found', l, id, place, NULL, NULL, NULL FROM found WHERE place <= {most}
 UNION ALL SELECT 'skill', s.id, {strength},
     CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || {description} END, k.data
 FROM (
     SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
-    FROM (
-        SELECT id, row_number() OVER (PARTITION BY l ORDER BY rank DESC NULLS LAST, id) AS place
-        FROM found
-    ) p GROUP BY id
+    FROM found WHERE place <= {most} GROUP BY id
 ) f JOIN skills s ON s.id = f.id
     JOIN sources src ON src.id = s.source_id LEFT JOIN sketches k ON k.skill_id = s.id
 """
-
-_COLUMN_OF: Final = {one: COLUMNS["bodies" if one == BODIES else "heads"] for one in range(4)}
-
-_RANKS: Final = {
-    f"in_{column.name}": RANK.format(
-        ranks=f"(SELECT sum(r.worth * {worth(column, 'r.q')}) FROM r WHERE r.l = v.l)",
-        column=column.name,
-    )
-    for column in COLUMNS.values()
-}
 
 
 class Query(NamedTuple):
@@ -425,7 +233,6 @@ class Query(NamedTuple):
 
     kinds: Mapping[str, int]
     begun: Mapping[str, str]
-    single: Mapping[str, str]
 
     @property
     def lists(self) -> list[int]:
@@ -439,45 +246,33 @@ class Query(NamedTuple):
 class Answer:
     """The parsed rows of a search.
 
-    ``found`` maps a column and a set of words to the rows for `Find.take`.
+    ``found`` maps a column and a set of words to the ids that match, best first. ``texts`` is the
+    number of all texts.
     """
 
+    texts: int = 0
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    common: dict[str, set[str]] = field(default_factory=dict)
-    found: dict[tuple[str, frozenset[str]], list[tuple[Any, ...]]] = field(default_factory=dict)
+    found: dict[tuple[str, frozenset[str]], list[int]] = field(default_factory=dict)
     told: dict[int, HitMetadata] = field(default_factory=dict)
 
 
-def question(
-    query: Query, facts: Facts, condition: Condition, most: int, limits: SearchLimits
-) -> Select:
+def question(query: Query, condition: Condition, most: int, limits: SearchLimits) -> Select:
     """Return one SELECT for all the data that a search needs for a query."""
     words = [
-        {
-            "n": number,
-            "kind": query.kinds[text],
-            "q": text,
-            "p": query.begun.get(text),
-            "w": query.single.get(text),
-            "h": facts.beginning("head", query.single.get(text, "")),
-            "b": facts.beginning("body", query.single.get(text, "")),
-        }
+        {"n": number, "kind": query.kinds[text], "q": text, "p": query.begun.get(text)}
         for number, text in enumerate(query.kinds)
     ]
-    sql = (_WORDS + _MATCHES).format(
+    sql = _SEARCH.format(
         lists=", ".join(f"({one})" for one in query.lists),
-        condition=condition[0],
+        total=_TOTAL,
+        ranked=_ranked([one == BODIES for one in range(max(query.lists) + 1)], condition, most),
+        most=most,
         told=TOLD,
         strength=PRECEDENCE,
         description=DESCRIPTION,
-        cut=_CUT,
-        common_head=_COMMON_HEAD,
-        common_body=_COMMON_BODY,
-        common=COMMON,
-        **_RANKS,
         **limits._asdict(),
     )
-    return sql, [json.dumps(words), facts.version, facts.texts, *condition[1], most]
+    return sql, [json.dumps(words), *condition[1]]
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
@@ -486,74 +281,28 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
     said: dict[str, list[Sequence[Any]]] = {}
     for what, *row in rows:
         said.setdefault(what, []).append(row)
-    cut = _understood_words(query, said.get("word", ()), texts, answer)
-    for one in query.lists:
-        weights = {
-            texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
-        }
-        if one == BODIES and not cut.isdisjoint(weights):
-            continue  # not all texts with the word were read
-        found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
-        answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
-            (number, weight, weights, rank)
-            for number, weight, rank in sorted(found, key=lambda row: (-row[1], row[0]))
-        ]
-    for number, *strength, head, sketch in said.get("skill", ()):
-        kept = None if sketch is None else bytes(sketch)
-        answer.told[number] = HitMetadata(Precedence(*map(int, strength)), kept, head)
-
-
-def _understood_words(
-    query: Query, rows: Iterable[Sequence[Any]], texts: list[str], answer: Answer
-) -> set[str]:
-    """Add the counts of words to an answer.
-
-    Returns the words of which not all texts were read. If no skill has a word, ``texts`` holds the
-    words that begin with it instead.
-    """
-    cut: set[str] = set()
-    for number, heads, bodies, how, *_ in rows:
-        asked, flags = texts[number], int(how)
-        is_begun = flags & _BEGUN
+    answer.texts = said["size"][0][0]
+    for number, heads, bodies, is_begun, *_ in said.get("word", ()):
+        asked = texts[number]
         answer.counts[asked] = (0, 0) if is_begun else (heads, bodies)
         if asked in query.begun and (is_begun or not heads + bodies):
             answer.counts[query.begun[asked]] = (heads, bodies)
         if is_begun:
             texts[number] = query.begun[asked]
-        if flags & _CUT:
-            cut.add(texts[number])
-        for column, flag in (("head", _COMMON_HEAD), ("body", _COMMON_BODY)):
-            if flags & flag:
-                answer.common.setdefault(column, set()).add(texts[number])
-    return cut
-
-
-def _members(
-    query: Query, which: int, weights: Mapping[str, int], answer: Answer
-) -> frozenset[str]:
-    """Return the words that were searched for a list of results.
-
-    For synonyms and translations, this includes words without matches.
-    """
-    if which == BODIES:
-        return frozenset(weights)
-    counts = answer.counts
-    typed = {
-        text if counts.get(text, (0, 0)) != (0, 0) else query.begun.get(text, text)
-        for text, kind in query.kinds.items()
-        if kind <= COMPOUND
-    }
-    in_heads = {text for text in typed if counts.get(text, (0, 0))[0]}
-    lay = {text for text, kind in query.kinds.items() if kind == OF_LAY}
-    foreign = {text for text, kind in query.kinds.items() if kind == OF_FOREIGN}
-    return frozenset({HEADS: in_heads, LAY: in_heads | lay, FOREIGN: foreign}[which])
+    found = sorted(said.get("found", ()), key=lambda row: row[2])
+    for which in query.lists:
+        members = frozenset(texts[row[1]] for row in said.get("member", ()) if row[0] == which)
+        column = COLUMNS["bodies" if which == BODIES else "heads"]
+        answer.found[column, members] = [row[1] for row in found if row[0] == which]
+    for number, *strength, head, sketch in said.get("skill", ()):
+        kept = None if sketch is None else bytes(sketch)
+        answer.told[number] = HitMetadata(Precedence(*map(int, strength)), kept, head)
 
 
 def query_of(sought: SearchTerms) -> Query:
     """Turn search terms into a query for the server; terms without words are left out."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}
-    plain: dict[str, str] = {}
     mine = sorted(
         [(pattern, TYPED, other) for pattern, other in sought.typed]
         + [(pattern, COMPOUND, None) for pattern in sought.compounds],
@@ -565,7 +314,6 @@ def query_of(sought: SearchTerms) -> Query:
         text = text_query(pattern)
         if text and text not in kinds:
             kinds[text] = kind
-            plain.update((text, word) for word in single([pattern]))
             if other is not None:
                 begun[text] = text_query(other)
-    return Query(kinds, begun, plain)
+    return Query(kinds, begun)
