@@ -24,8 +24,12 @@ SOURCE_OWN = f"source_id IN (SELECT id FROM sources WHERE owner = {ME})"
 LISTED = "{0}.live = 1 AND {0}.status IN ('ok', 'warning') AND {0}.held = 0 AND {0}.shadowed = 0"
 
 # How often a text says what was asked for. A word counts four times in a name and twice in a tag.
-# What a body says is counted later, and only in the best ones: it costs ten times as much.
-TIMES = {"head": "4 * ts_rank_cd('{0.25, 0.25, 0.5, 1}', t.head, asked)", "body": "1"}
+# What a body says is guessed by its size. It is counted later, and only in the best ones, because
+# that costs ten times as much.
+TIMES = {
+    "head": "4 * ts_rank_cd('{0.25, 0.25, 0.5, 1}', t.head, asked)",
+    "body": "1 + t.body_size / usual",
+}
 SEEN = (
     "t.skill_id IN (SELECT s.id FROM skills s JOIN sources o ON o.id = s.source_id "
     "WHERE o.team IS NULL OR o.owner = session_user OR o.team = ANY (mine))"
@@ -62,9 +66,9 @@ END$body$;
 """
 
 
-# In one array: each item has the id of a text in its lower half, and above it how well the text says
-# what was asked for, from 0 to 1e8 (BM25 without the weight of the word; `usual` is the average
-# number of words).
+# In one array: each item has the id of a text in its lower half, and above it how well the text
+# says what was asked for, from 0 to 1e8 (BM25 without the weight of the word; `usual` is the
+# average number of words).
 LONG = "(0.3 + 0.9 * t.size / usual)"
 MATCH = function(
     "registry_match(place text, asked tsquery, usual double precision, most bigint, "

@@ -426,6 +426,13 @@ class Reader(ABC):
     It shows them only to their owner. A process that answers other users sets it to 0.
     """
 
+    listed: str | None = None
+    """SELECT for the number of skills that a listing shows without filters, from stored totals.
+
+    It ends with a condition on the source ``src``. It does not count shadowing by projects. None if
+    the database stores no totals.
+    """
+
     json_each: str
     """SQL: the elements of the JSON array ``{}`` as a table; give the table the alias ``e``."""
 

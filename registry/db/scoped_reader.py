@@ -54,7 +54,7 @@ class ScopedReader(Reader):
         self.path = reader.path
         self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
-        self.own, self.digest = reader.own, reader.digest
+        self.own, self.digest, self.listed = reader.own, reader.digest, reader.listed
         self.own_yanked = reader.own_yanked
         self.semantic = reader.semantic
 

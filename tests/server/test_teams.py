@@ -271,8 +271,11 @@ def test_no_table_and_no_view_tells_a_reader_of_another_team(world, everything):
 
 
 QUESTIONS = (
-    "SELECT registry_find('head', 'indigo'::tsquery, NULL)",
-    "SELECT registry_find('body', 'indigo'::tsquery, NULL)",
+    "SELECT unnest(registry_match('head', 'indigo'::tsquery, 1, NULL))",
+    "SELECT unnest(registry_match('body', 'indigo'::tsquery, 1, NULL))",
+    "SELECT 1 WHERE registry_count('head', 'indigo'::tsquery, NULL) > 0",
+    "SELECT 1 WHERE registry_count('body', 'indigo'::tsquery, NULL) > 0",
+    "SELECT word FROM search_words WHERE word = 'indigo'",
     "SELECT word FROM ts_stat('SELECT head FROM search_texts') WHERE word LIKE 'indig%'",
     "SELECT 1 FROM pg_stats WHERE most_common_vals::text LIKE '%indigo%'",
     "SELECT 1 FROM search_texts WHERE 1 / (CASE WHEN head @@ 'indigo' THEN 0 ELSE 1 END) = 2",
@@ -285,7 +288,7 @@ def test_no_function_and_no_clever_question_does_either(world, everything):
     world.as_dba("ANALYZE")
     for sql in QUESTIONS:
         assert SECRET not in str(world.sql("rita", sql)), sql
-        if sql.startswith("SELECT registry_find"):
+        if "registry_" in sql and "registry_teams" not in sql:
             assert world.sql("carol", sql), sql
             assert world.sql("rita", sql) == [], sql
 

@@ -39,13 +39,17 @@ _ADD: Final = (
     "WITH given AS (SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::text[], %b::text[], "
     "%b::text[], %b::text[], %b::bigint[], %b::bigint[]) "
     "AS g (id, sketch, body, name, tags, description, head_size, body_size)), "
-    "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given), "
-    "texts AS (INSERT INTO search_texts (skill_id, head_size, body_size, body, head) "
+    "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given) "
+    "INSERT INTO search_texts (skill_id, head_size, body_size, body, head) "
     "SELECT id, head_size, body_size, to_tsvector('stems', body), "
     "setweight(to_tsvector('stems', name), 'A') || setweight(to_tsvector('stems', tags), 'B') || "
-    "setweight(to_tsvector('stems', description), 'C') FROM given RETURNING skill_id, head), "
-    "said AS MATERIALIZED (SELECT DISTINCT s.source_id, w COLLATE \"C\" AS word FROM texts t "
-    "JOIN skills s ON s.id = t.skill_id, unnest(tsvector_to_array(t.head)) w) "
+    "setweight(to_tsvector('stems', description), 'C') FROM given"
+)
+
+_ADD_WORDS: Final = (
+    'WITH said AS MATERIALIZED (SELECT DISTINCT s.source_id, w COLLATE "C" AS word '
+    "FROM search_texts t JOIN skills s ON s.id = t.skill_id, unnest(tsvector_to_array(t.head)) w "
+    "WHERE t.skill_id = ANY(%b::bigint[])) "
     "INSERT INTO search_words SELECT * FROM said WHERE (SELECT true FROM search_words k "
     "WHERE k.source_id = said.source_id AND k.word = said.word LIMIT 1) IS NULL"
 )
@@ -109,6 +113,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
         sizes = sum(len(text.split()) for text in head), len(body.split())
         rows.append((one.id, one.sketch, body, *head, *sizes))
     connection.exec_driver_sql(_ADD, insert_values(rows))
+    connection.exec_driver_sql(_ADD_WORDS, ([one.id for one in versions],))
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:

@@ -42,6 +42,10 @@ _NUMBERS: Final = count()
 
 _VERSION: Final[Select] = ("SELECT number FROM data_version", ())
 
+NO_VERSION: Final = -1
+
+_COUNTING: Final = "SELECT d.number, CASE WHEN d.number <> ? THEN ({}) END FROM data_version d"
+
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -55,6 +59,10 @@ class PostgresReader(Reader):
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
+    listed = (
+        "SELECT coalesce(sum(t.listed), 0) FROM totals t JOIN sources src ON src.id = t.source_id "
+        "WHERE src.enabled = 1"
+    )
     own = own_yanked = "CASE WHEN src.owner = (SELECT CAST(session_user AS text)) THEN 1 ELSE 0 END"
 
     def __init__(self, address: Address) -> None:
@@ -137,17 +145,17 @@ class PostgresReader(Reader):
         if self.empty or self._pinned is not None:
             return super().page(page, count, along)
         counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
-        asked = [page, _VERSION, *([along] if along else [])]
         key = count[0], tuple(count[1])
-        if key in counted:
-            rows, version, *told = self.many(asked)
-            if version[0][0] == counted[key][0]:
-                return rows, counted[key][1], told[0] if told else []
-        elif len(counted) >= MAX_REMEMBERED:
-            counted.clear()
-        found, rows, version, *told = self.many([count, *asked])
-        counted[key] = version[0][0], found[0][0]
-        return rows, found[0][0], told[0] if told else []
+        version, total = counted.get(key, (NO_VERSION, 0))
+        # The server counts only if the version has changed.
+        counting = _COUNTING.format(count[0]), [version, *count[1]]
+        rows, ((now, found),), *told = self.many([page, counting, *([along] if along else [])])
+        if now != version:
+            if len(counted) >= MAX_REMEMBERED:
+                counted.clear()
+            total = int(found)
+            counted[key] = now, total
+        return rows, total, told[0] if told else []
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT.

@@ -21,11 +21,12 @@ from registry.text import MAX_LEXEME, fold, split
 
 COLUMNS: Final[dict[IndexPart, str]] = {"heads": "head", "bodies": "body"}
 
-LOOKED_AT: Final = 200
+LOOKED_AT: Final = 600
 """Number of bodies in which the words of a query are counted.
 
 To read the words of a body costs ten times as much as to find it. So bodies are first ordered as if
-each of them had each word once, and only the best of them are read.
+they had each word as often as texts of their size usually do, together with the scores of their
+heads. Only the best are read.
 """
 
 _USUAL_HEAD, _USUAL_BODY = 45, 1000
@@ -80,7 +81,8 @@ first AS MATERIALIZED (
     SELECT v.*, f.id, f.score FROM (VALUES {lists}) AS v (l, in_bodies), LATERAL (
         SELECT s.id, o.score
         FROM (
-            SELECT id, sum(CAST(score AS float8)) AS score FROM c WHERE c.l = v.l OR in_bodies AND c.l = 0
+            SELECT id, sum(CAST(score AS float8)) AS score
+            FROM c WHERE c.l = v.l OR in_bodies AND c.l = 0
             GROUP BY id HAVING bool_or(c.l = v.l) ORDER BY 2 DESC, 1
         ) o
             JOIN skills s ON s.id = o.id JOIN sources src ON src.id = s.source_id

@@ -353,6 +353,8 @@ def list_skills(
 
     def with_count(visibility: Visibility) -> tuple[Select, Select]:
         found = listing(visibility=visibility)
+        if reader.listed is not None and filters == Filters() and not visibility.sources:
+            return found.question, (f"{reader.listed} AND {visibility.within}", ())
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:

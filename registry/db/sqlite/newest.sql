@@ -339,4 +339,4 @@ CREATE TABLE entries (
 	CONSTRAINT uq_entries_uid_name UNIQUE (uid, name)
 );
 CREATE INDEX ix_entries_name ON entries (name);
-INSERT INTO alembic_version VALUES ('0029');
+INSERT INTO alembic_version VALUES ('0030');
