@@ -90,6 +90,10 @@ ATTEMPTS = {
         f"UPDATE search_texts SET head = to_tsvector('mine') WHERE skill_id = {PDF}"
     ),
     "let it not be found": f"DELETE FROM search_texts WHERE skill_id = {PDF}",
+    "let it not be counted": "UPDATE totals SET listed = 0",
+    "let its source have a word": (
+        f"INSERT INTO search_words SELECT source_id, 'mine' FROM skills WHERE id = {PDF}"
+    ),
     "find fault with it": (
         "INSERT INTO diagnostics (source_id, skill_id, folder, code, severity, message) "
         f"VALUES ({HERS}, {PDF}, 'pdf', 'x', 'error', 'x')"
@@ -153,8 +157,8 @@ ATTEMPTS = {
 
 STATE = "SELECT '{0}' AS name, md5(string_agg(CAST(x AS text), ' ' ORDER BY CAST(x AS text))) FROM {0} x"
 TABLES = (
-    "sources skills documents skill_files skill_tags search_texts diagnostics journal revisions "
-    "gone contents content_uses changes audit hosts teams tokens data_version"
+    "sources skills documents skill_files skill_tags search_texts search_words totals diagnostics "
+    "journal revisions gone contents content_uses changes audit hosts teams tokens data_version"
 ).split()
 
 

@@ -94,6 +94,8 @@ def test_the_migrated_schema_is_the_one_in_the_code(server_database):
                         and name
                         in {
                             "search_texts",
+                            "search_words",
+                            "totals",
                             "data_version",
                             "hosts",
                             "teams",
