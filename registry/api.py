@@ -468,7 +468,7 @@ class SkillRegistry:
     ) -> SkillDetail:
         """Change the given fields of a skill and leave every other byte unchanged.
 
-        In ``files``, None instead of a content removes the file. If ``copies``, the skill's copies
+        In ``files``, the value None removes the file. If ``copies``, the skill's copies
         on this machine are also changed, all or none. Raises `SkillChangedOnDisk` if the hash of
         the SKILL.md isn't ``if_hash`` (by default, its hash at the last sync), unless ``force``.
         Also raises the errors of `get` and `create`.

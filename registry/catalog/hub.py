@@ -112,7 +112,7 @@ def contents(browse: Browse, one: Offered) -> list[StoredState]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return, for each owner, its n-th skill with the slug ``wanted``; ``place`` is n, from 1."""
+    """Return each owner's n-th skill with the slug ``wanted``; ``place`` is n, from 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)

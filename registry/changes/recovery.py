@@ -131,7 +131,7 @@ def _set_aside(context: ChangeContext, place: Place) -> None:
 
 
 def _clear(context: ChangeContext, number: str) -> None:
-    """Remove the folder of a change. It must not contain a possible edit any more."""
+    """Remove the folder of a change. Files in it that may be an edit must be moved out before."""
     with suppress(OSError):  # the next recovery removes the rest
         with context.state.ops.folder(number) as operation:
             # Remove the record first. Without a record, no process mistakes a partly removed folder

@@ -354,7 +354,7 @@ class TextIndex(ABC):
 
     @abstractmethod
     def size(self, reader: "Reader") -> int:
-        """Return about how many skills the index has, which decides how rare a word is."""
+        """Return the approximate number of indexed skills; the rarity of a word depends on it."""
 
     @abstractmethod
     def counts(
@@ -536,9 +536,9 @@ class Reader(ABC):
     def page(
         self, page: Select, count: Select, along: Select | None = None
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of ``page``, the result of ``count``, and the rows of ``along``.
+        """Return the rows of ``page``, the number of ``count``, and the rows of ``along``.
 
-        The result of ``count`` is the number in its only row.
+        ``count`` selects one number. ``along`` is any other SELECT; None gives no rows.
         """
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))

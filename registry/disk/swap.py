@@ -78,9 +78,9 @@ class Swap:
 
     @property
     def in_order(self) -> list[Place]:
-        """Both names, with the name that the rename creates first.
+        """Both names; the name that the rename creates comes first.
 
-        This name must be on disk before the other name is removed.
+        The created name must be on disk before the other name is removed.
         """
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]

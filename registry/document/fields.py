@@ -240,7 +240,7 @@ def _prose(fields: Fields, key: str, value: FieldValue) -> str:
     """Return the name or the description as plain text."""
     text = value.value
     if not isinstance(text, str):
-        message = f"`{key}` is not text; it is read as text"
+        message = f"the value of `{key}` is not text, but is used as if it were"
         fix = "put the value in double quotes"
         fields.findings.append(finding("value-shape", message, value.line, fix))
         text = _source(text)

@@ -34,7 +34,7 @@ Shorter texts are not compared.
 """
 
 MIN_DESCRIPTION: Final = 40
-"""Minimum number of characters of a description to compare.
+"""Minimum length of a description that is compared, in characters.
 
 Two skills may share a shorter description by chance.
 """

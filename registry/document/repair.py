@@ -302,7 +302,7 @@ def _lines(front: str) -> list[str]:
 def _with_colons(lines: list[str]) -> list[str]:
     """Return ``lines`` with missing colons after name and description.
 
-    Lines are only changed if neither of the two is a key already.
+    If one of the two is a key with a colon already, no line is changed.
     """
     if any(_NAMING_KEY.match(row) for row in lines):
         return lines

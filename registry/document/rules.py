@@ -386,7 +386,7 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     key, name = field
     folder = unicodedata.normalize("NFKC", folder_name)
     if _is_blank(name):
-        fix = f"add `name: {slug_of(folder)}`, and let the folder have that name"
+        fix = f"add `name: {slug_of(folder)}`, and give the folder the same name"
         yield _Finding("name-missing", key, "the skill has no `name`", fix)
         return
     if not isinstance(name, str):

@@ -246,7 +246,7 @@ class LockFileInvalid(RegistryError):
 
     sentence = (
         "The lock file {path} can't be used ({reason}). Restore it or remove it. If you "
-        "remove it, existing folders no longer count as pulled."
+        "remove it, 'pull' treats its folders as folders that it did not install."
     )
 
     path: str
@@ -296,7 +296,7 @@ class NotPulled(NotFound):
 class PullClash(Conflict):
     """Two skills would be pulled into the same folder: ``folder``, ``refs`` of the skills."""
 
-    sentence = "{refs:or} need the same folder {folder:q}. Install them into different folders."
+    sentence = "The folder {folder:q} can hold only one skill: {refs:or}. Use different folders."
 
     folder: str
     refs: Sequence[str]

@@ -260,8 +260,8 @@ class Provenance:
     def is_strange(self, entry: Locked) -> bool:
         """Tell whether an entry comes from a source that is not here.
 
-        Its address, with its folder, is not a source here. If it has no address, no skill of this
-        registry ever had its files: it is from a folder of another machine.
+        True if no source here includes the entry's address and folder, or, without an address,
+        if no skill of this registry ever had its files: it is from a folder of another machine.
         """
         if entry.origin is None or not entry.origin["url"]:
             return not has_revision_with(self._core.reader, entry.tree_hash)

@@ -49,7 +49,7 @@ class InstallPath(NamedTuple):
 class InstallTarget:
     """The target of an install: the folder of its lock file, as an absolute path.
 
-    A label names each other folder of the target; labels are the same on every machine. In a
+    Each other folder of the target has a label, which is the same on every machine. In a
     project, a label is a path relative to the project. If ``is_global``, a label is a path from the
     table of agents.
     """

@@ -210,7 +210,7 @@ class BasicToolset(Toolset):
 
 
 def folders_in(root: str) -> dict[str, str]:
-    """Return a map from the names of subfolders, and of links to subfolders, to the subfolders.
+    """Return the path of each subfolder by its name; the path of a link is that of its target.
 
     Raises OSError if the folder can't be read.
     """

@@ -200,7 +200,7 @@ class ParsedSkillFile:
 
 
 def kind_of(scope: Scope) -> SkillType:
-    """Return the contract's type of a skill.
+    """Return the type that the contract gives a skill.
 
     Skills of a project have the type for projects. All other skills have the type for users.
     """

@@ -188,7 +188,7 @@ class Auth:
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token, and record the request in the token's usage."""
+        """Return the visitor of a token, record that it was used, and name it as the caller."""
         visitor = await self._state.visitor_of(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"

@@ -32,7 +32,7 @@ BLANK_LINES: Final = "\n" * 50
 HIGHLIGHT_SECONDS: Final = 0.3
 """Number of seconds after which the rest of a text is not highlighted.
 
-Other requests wait for that time.
+Until then, other requests wait.
 """
 
 LANGUAGES: Final = frozenset(
@@ -160,7 +160,7 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 _REGION: Final = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 _SCHEMES: Final = {"http", "https", "mailto"}
 _OURS: Final = {"tabindex": "0", "role": "group", "aria-label": "Table"}
-"""Attributes of `_REGION`; other values are removed."""
+"""The attributes of `_REGION`. With any other value, such an attribute is removed."""
 
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")

@@ -402,5 +402,5 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     elif decision == "approve" and visit.visitor.approve:
         proposals.approve(core, one.id, form.get("tree_hash", ""), person, reason=reason)
     else:
-        return PlainTextResponse("This token may not decide that.\n", 403)
+        return PlainTextResponse("This token has no right to decide about this proposal.\n", 403)
     return RedirectResponse(f"/proposals/{one.id}", 303)

@@ -83,7 +83,7 @@ WORKERS: Final = 4
 FACTS: Final = 256
 """Maximum number of cached query results.
 
-No result grows with the number of skills, so this bounds the memory.
+The size of a result doesn't depend on the number of skills, so this limits the memory.
 """
 
 ANSWERS: Final = 16 << 20

@@ -184,7 +184,7 @@ def test_what_cannot_be_used_or_would_clash_is_refused(library, registry, root, 
     skill("two/Same", name="Same")
     registry.sync()
     assert pull(library, to, "broken") == [("broken", "failed")]
-    with pytest.raises(PullClash, match="need the same folder"):
+    with pytest.raises(PullClash, match="can hold only one skill"):
         pull(library, to, "same", "Same")
     assert pull(library, to, "same", "mine/one/same") == [("same", "added")]
 

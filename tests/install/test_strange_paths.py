@@ -158,7 +158,7 @@ def test_of_skills_that_would_have_one_folder_none_comes_and_all_others_do(
     pulled = {one.ref: one for one in registry.pull(registry.list().items, str(to))}
     states = {ref: one.state for ref, one in pulled.items()}
     assert states == {"alpha": "added", "same": "failed", "Same": "failed"}
-    assert "need the same folder" in pulled["same"].reason
+    assert "can hold only one skill" in pulled["same"].reason
     assert sorted(path.name for path in to.iterdir()) == ["alpha", "skills.lock.json"]
     both = [registry.resolve("same"), registry.resolve("Same")]
     with pytest.raises(PullClash):

@@ -130,9 +130,9 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
     """Return the ids of the usable skills ``some`` that no other skill among them shadows.
 
     The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
-    with lower precedence, and skills that belong to no project. Among all other skills, a source
-    with higher precedence shadows another source in two cases: both have the same team and owner,
-    or an admin has set their precedence. Only the first of several copies is returned.
+    with lower precedence, and skills that belong to no project. Any other skill is shadowed only
+    within its team: by a source with higher precedence that has the same owner, or whose
+    precedence an admin has set. Only the first of several copies is returned.
     """
     skills = list(some)
     projects: dict[str, int] = {}

@@ -307,7 +307,7 @@ def command(
     """Check skills for mistakes and risks.
 
     TARGET is a folder (registered or not), a source or a skill; without one, all sources are
-    checked. Files are read from disk now. In a pipe each finding is a line "path:line: severity
+    checked. The check reads files from disk. In a pipe each finding is a line "path:line: severity
     code message (fix: ...)". A terminal shows as many findings as fit and a table of the codes;
     --all and --select show every finding.
 
@@ -320,8 +320,8 @@ def command(
     byte order marks, mixed line ends and tabs. Every other byte stays. For registered skills,
     "history" keeps the version before the repair.
 
-    Exit status: 1 if there is a finding of the level that --fail-on names; with --fix, if a repair
-    failed.
+    Exit status: 1 if there is a finding that --fail-on selects (by default: an error); with --fix,
+    if a repair failed.
     """
     if strict and fail_on == "security":
         raise click.UsageError("--strict and --fail-on security can't be combined.")

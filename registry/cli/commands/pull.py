@@ -82,8 +82,8 @@ def chosen_skills(
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
 
-    ``choose`` asks the user if an address offers several skills. If several skills have a name, the
-    one that was installed in ``target`` before is chosen, unless a ref names another. With
+    ``choose`` asks the user if an address offers several skills. If several skills share a name,
+    the one already installed in ``target`` is chosen, unless a ref names another. With
     ``dry_run`` no address is fetched or registered as a source.
 
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for skills that the personality can't
@@ -217,8 +217,8 @@ def _named(
     "--adopt",
     is_flag=True,
     help=(
-        "Record skill folders that 'pull' did not install. With NAMEs: those with the same "
-        "files; without: all that the npm tool 'skills' installed."
+        "Let the lock file list skill folders that 'pull' did not install. With NAMEs: those "
+        "with the same files; without: all that the npm tool 'skills' installed."
     ),
 )
 @click.option(
@@ -248,8 +248,8 @@ def pull(
 
     NAME is a registered skill, or an address ("source add --help"), which is first registered as a
     source. If you give the short form owner/repo, the full address is shown for you to confirm. If
-    an address offers several skills, name them after it, or choose with --skill or --all; on a
-    terminal you are asked. --list lists them, and marks skills that are quarantined or have
+    an address offers several skills, give their names after it, or use --skill or --all; on a
+    terminal you are asked. --list shows them all, and marks skills that are quarantined or have
     security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
     source of each installed skill and its security findings are printed. On a terminal, you are
     asked before a skill with security errors is installed, unless you add --yes.

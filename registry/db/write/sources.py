@@ -245,7 +245,7 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 
 
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
-    """Begin to resolve the names of imported sources, which stay hidden; return their ids.
+    """Begin to update refs and shadowing of imported sources, still hidden; return their ids.
 
     Before `finish_importing`, the names that their skills share with other skills (`shared_names`)
     must be updated, in any number of transactions. From now on, changes by other clients also

@@ -1,7 +1,7 @@
 """Count in memory how often tools use each skill; the counts are written every few seconds.
 
-So counting doesn't slow tools down. The SQL is plain, because a tool call that runs in its own
-process must not import SQLAlchemy only to count something.
+So counting doesn't slow tools down. The SQL is written as text: to import SQLAlchemy only for
+counting would slow down each tool call that runs in its own process.
 """
 
 import json

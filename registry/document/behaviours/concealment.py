@@ -1,4 +1,4 @@
-"""Actions that a skill hides from the user, in languages with Latin letters."""
+"""Patterns for actions that a skill hides from the user, in languages with Latin letters."""
 
 import re
 from typing import Final

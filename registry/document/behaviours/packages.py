@@ -110,6 +110,6 @@ BEHAVIOURS: Final = (
             rf"|nvidia|vercel|xiaomimimo|huggingface|github)\b)",
             r"[\w.-]{3,100}",
         ),
-        "redirects requests to a model to another server",
+        "sends model requests to another server",
     ),
 )

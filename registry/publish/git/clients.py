@@ -15,7 +15,7 @@ CATALOGUE: Final = "catalogue"
 class Client(NamedTuple):
     """A client. ``add`` takes all skills of a repository, or lets the client know the repository.
 
-    ``install`` then takes one skill; it is empty if ``add`` is enough.
+    ``install`` then installs one skill. It is empty if the client needs only ``add``.
     """
 
     name: str

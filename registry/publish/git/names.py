@@ -111,7 +111,7 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
     found: dict[tuple[str, str], Named] = {}
     for claim in claims:
         base, source = slug(claim.name), (claim.source, claim.owner)
-        # A removed skill's successor in the same source has the same key.
+        # A skill that replaces a removed skill of the same name and source has the same key.
         key = *source, claim.name, claim.slot
         if key not in names:
             is_owner = owners.setdefault(base, source) == source and claim.slot == 1
