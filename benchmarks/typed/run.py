@@ -1,10 +1,11 @@
 """Ask the questions of this folder as people type them, and report three numbers for each class.
 
-usage: run.py DATABASE [a|b]
+usage: run.py DATABASE [a|b|c]
 
 DATABASE is synced with about 100,000 skills of six public collections, each a folder that is named
 <owner>__<repository>. The questions were written for skills that were chosen at random, without
-words of their descriptions. Half a may be tuned on; half b decides. A judgment is 2 if the skill
+words of their descriptions. Half a may be tuned on; half b decides. Part c is about skills that
+are also in the catalogue of 10,049 skills; nothing was tuned on it. A judgment is 2 if the skill
 does what the need of the question asks, 1 if it is related, else 0. What isn't listed was not
 judged, and counts as 0: judge it before you believe a difference.
 """

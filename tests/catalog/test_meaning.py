@@ -10,7 +10,7 @@ from registry.api import SkillRegistry
 from registry.catalog.search import find, meaning
 from registry.db.read.listing import Filters
 from registry.db.read.search import ids_named
-from registry.errors import SettingsProblem
+from registry.errors import SettingsProblem, UsageProblem
 from registry.settings import Settings, parse_settings
 from tests.conftest import write_skill
 
@@ -159,6 +159,22 @@ def test_a_model_that_can_not_be_loaded_is_named_and_words_still_find(
         registry.sync(root)
         assert names(registry.search("vehicle")) == ["engine-care"]
     assert f"no model can be loaded from {broken}" in caplog.text
+
+
+def test_a_model_without_vectors_is_refused(tmp_path):
+    folder = make_model(tmp_path / "model")
+    made = onnx.load(str(folder / "onnx" / "model.onnx"))
+    # A number for each token instead of a vector.
+    made.graph.node[0].op_type = "Cast"
+    made.graph.node[0].input[:] = ["input_ids"]
+    made.graph.node[0].attribute.append(onnx.helper.make_attribute("to", onnx.TensorProto.FLOAT))
+    made.graph.output[0].CopyFrom(
+        onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["b", "n"])
+    )
+    del made.graph.initializer[:]
+    onnx.save(made, str(folder / "onnx" / "model.onnx"))
+    with pytest.raises(UsageProblem, match="its output last_hidden_state is not a vector"):
+        meaning.Model(str(folder))
 
 
 def test_without_the_setting_nothing_of_the_extra_is_imported(place, root):

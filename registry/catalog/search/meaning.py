@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_TOKENS: Final = 128
 """Maximum number of tokens of a text; nearly all descriptions are shorter."""
 
+OUTPUTS: Final = ("sentence_embedding", "last_hidden_state", "token_embeddings")
+"""Names of the output of a model, the preferred first; otherwise its first output is used."""
+
 BATCH: Final = 32
 STORED: Final = 512
 """Number of texts that the model gets at once, and of vectors that one transaction stores."""
@@ -74,12 +77,16 @@ class Model:
             self._tokenizer.enable_padding()
             self._session = InferenceSession(str(network), providers=["CPUExecutionProvider"])
             self._inputs = {one.name for one in self._session.get_inputs()}
+            outputs = [one.name for one in self._session.get_outputs()]
+            self._output = next((one for one in OUTPUTS if one in outputs), outputs[0])
             facts = [
                 self._tokenizer.to_str(),
                 network.stat().st_size,
                 self._prompts,
                 self._is_first,
             ]
+            if self._vectors(["a"]).shape != self._vectors(["a longer text"]).shape:
+                raise ValueError(f"its output {self._output} is not a vector")  # noqa: TRY301
         except Exception as error:  # the libraries raise their own errors
             message = f"the setting 'semantic' is not used: no model can be loaded from {place}"
             raise UsageProblem(
@@ -108,7 +115,7 @@ class Model:
         feed = {
             name: np.array(rows, np.int64) for name, rows in given.items() if name in self._inputs
         }
-        found = np.asarray(self._session.run(None, feed)[0], np.float32)
+        found = np.asarray(self._session.run([self._output], feed)[0], np.float32)
         if found.ndim == _OF_TOKENS:
             mask = np.array(given["attention_mask"], np.float32)[:, :, None]
             found = (
