@@ -58,7 +58,7 @@ class Model:
     def __init__(self, folder: str) -> None:
         place = Path(folder).expanduser()
         try:
-            from onnxruntime import InferenceSession
+            from onnxruntime import InferenceSession, SessionOptions
             from tokenizers import Tokenizer
         except ImportError as error:
             reason = f"install skill-registry[semantic] ({error.name} is missing)"
@@ -75,7 +75,10 @@ class Model:
             most = min(MAX_TOKENS, told) if isinstance(told, int) and told > 0 else MAX_TOKENS
             self._tokenizer.enable_truncation(most)
             self._tokenizer.enable_padding()
-            self._session = InferenceSession(str(network), providers=["CPUExecutionProvider"])
+            options = SessionOptions()
+            # Otherwise its threads use a processor while they wait for work.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            self._session = InferenceSession(str(network), options, ["CPUExecutionProvider"])
             self._inputs = {one.name for one in self._session.get_inputs()}
             outputs = [one.name for one in self._session.get_outputs()]
             self._output = next((one for one in OUTPUTS if one in outputs), outputs[0])
