@@ -128,7 +128,7 @@ class VectorIndex(TextIndex):
     ) -> list[list[int]]:
         """Return for each query the ids of matching skills that meet the condition, best first.
 
-        `expect` has asked for nearly all of them, except those of a word that was spelled anew.
+        `expect` has asked for nearly all of them, except those of a word that was spelled again.
         """
         known = {} if among is not None else self._answer.found
         keys = [(COLUMNS[place], frozenset(map(text_query, some)) - {""}) for place, some in asked]
