@@ -60,7 +60,7 @@ CLIENTS = (
         "project",
         " --agent claude-code --yes",
         ("skills update --project --yes",),
-        "{url}#1.0",
+        "{url}#alpha/1.0",
     ),
     Client(
         "openskills",
@@ -79,14 +79,14 @@ CLIENTS = (
             f"claude plugin update alpha@{MARKETPLACE}",
             f"claude plugin update beta@{MARKETPLACE}",
         ),
-        pin="{url}#1.0",
+        pin="{url}#alpha/1.0",
     ),
     Client(
         "Codex",
         "@openai/codex@0.171.0",
         ".codex/plugins/cache",
         update=(f"codex plugin marketplace upgrade {MARKETPLACE}",),
-        pin="{url} --ref 1.0",
+        pin="{url} --ref alpha/1.0",
         only_changed=False,
     ),
     Client(
@@ -97,7 +97,7 @@ CLIENTS = (
             f"copilot plugin marketplace update {MARKETPLACE}",
             f"copilot plugin update alpha@{MARKETPLACE}",
         ),
-        pin="{url}#1.0",
+        pin="{url}#alpha/1.0",
     ),
     Client("Gemini CLI", "@google/gemini-cli@0.61.0", ".gemini/skills", " --consent"),
 )
@@ -278,7 +278,7 @@ def tried_apm(folder: Path) -> dict[str, str]:
         assert has(into, "alpha", SECOND), installed(into, "alpha")
         is_same = installed(into, "beta") == other
         url = repository_url(site.base, "skill/alpha")
-        into, run = at_home("two", dependency(url, "alpha", '      ref: "1.0"\n'))
+        into, run = at_home("two", dependency(url, "alpha", '      ref: alpha/1.0\n'))
         run(f"apm install {options}")
         assert has(into, "alpha", FIRST), installed(into, "alpha")
     return dict(zip(STEPS, ("yes", "yes", "yes" if is_same else "no", "yes"), strict=True))
