@@ -278,7 +278,7 @@ def tried_apm(folder: Path) -> dict[str, str]:
         assert has(into, "alpha", SECOND), installed(into, "alpha")
         is_same = installed(into, "beta") == other
         url = repository_url(site.base, "skill/alpha")
-        into, run = at_home("two", dependency(url, "alpha", '      ref: alpha/1.0\n'))
+        into, run = at_home("two", dependency(url, "alpha", "      ref: alpha/1.0\n"))
         run(f"apm install {options}")
         assert has(into, "alpha", FIRST), installed(into, "alpha")
     return dict(zip(STEPS, ("yes", "yes", "yes" if is_same else "no", "yes"), strict=True))
