@@ -70,7 +70,11 @@ def test_each_role_does_what_it_may_and_nothing_else(world, hers, role, tmp_path
 
     given = ask("admin", "db", "grant", world.name("approver"), "--approve", "--yes")
     assert given.exit_code == 0, given.output
-    first, second = proposals.listed(hers.core)
+    waiting = proposals.listed(hers.core)  # in the order of ids, if both are of the same second
+    first, second = sorted(
+        waiting,
+        key=lambda one: proposals.proposed_package(hers.core, one).files["SKILL.md"],
+    )
     draft = write_skill(tmp_path / "drafts" / "haiku")
     change = '{"name": "pdf", "description": "By a tool."}'
     commands = {
