@@ -244,7 +244,8 @@ def remove_tree(place: Place) -> None:
 def is_gone(place: Place) -> bool:
     """Tell whether the file or folder certainly doesn't exist.
 
-    If the disk reports another error than "not found", this proves nothing, so the result is False.
+    If the disk reports any error other than "not found", the result is False, because the file may
+    still exist.
     """
     try:
         place.folder.lstat(place.name)

@@ -220,10 +220,10 @@ class Swap:
 
 
 def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
-    """Return those of the staged names whose content has a digest that isn't ``known``.
+    """Return the staged names whose content has a digest that isn't in ``known``.
 
-    These are the staged name, and the same name with `OLD` and `NEW`. Names without content are
-    left out.
+    The staged names are the name itself, and the name with the suffix `OLD` or `NEW`. Names without
+    content are left out.
     """
     return [one for one in _all_beside(staged) if digest_of(one) not in {None, *known}]
 

@@ -97,9 +97,10 @@ Part: TypeAlias = tuple[int, bytes]
 def probes(data: bytes) -> list[list[list[Part]]]:
     """Return a condition that the sketch of each near-duplicate of a text meets.
 
-    Each item is an alternative: a list of groups, and the other sketch has at least one part of
-    each of these groups. Near-duplicates share the description, or at least half of the filled
-    sentences and of the filled words. So they share one of any choice of more than half of these.
+    The condition is met if at least one item of the result is met. An item is a list of groups of
+    parts. It is met if the other sketch has at least one part of each group. Near-duplicates share
+    the description, or at least half of the filled buckets of sentences and of words. So if you
+    choose more than half of these buckets, near-duplicates share at least one of them.
     """
     size = len(data) // (1 + SENTENCES + WORDS)
     parts = [(place, data[place : place + size]) for place in range(0, len(data), size)]

@@ -1,9 +1,9 @@
 """Find the stretches of a text in which patterns can match, within a budget of processor time.
 
-A pattern can match in several ways. For each way there are sets of needles: strings of which every
-match contains at least one of each set. The needles are in ``needles.json``, which ``python -m
-tests.needles`` derives from the patterns. A text without these needles has no match, so the
-prefilter never loses a finding.
+A pattern can match in several ways. For each way there are sets of needles, which are strings.
+Every match contains at least one needle of each set. The needles are in ``needles.json``, which
+``python -m tests.needles`` derives from the patterns. A text without these needles has no match, so
+the prefilter never loses a finding.
 
 A hostile text can make a pattern slow. Each repetition in a pattern is bounded. But several
 repetitions in a row still allow thousands of attempts at each position of the text. Ordinary texts

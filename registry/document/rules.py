@@ -298,9 +298,9 @@ SAID_BY: Final[Mapping[str, frozenset[str]]] = {
     "name-missing": frozenset({"empty", "name-missing"}),
     "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
 }
-"""Findings that repeat a finding of the parser, with the parser's codes.
+"""Codes of findings that may repeat findings of the parser, each with the parser's codes.
 
-A finding is left out if the parser reports one of its codes.
+A finding is left out if the parser has already reported one of these codes.
 """
 
 _PARENTHESES = re.compile(r"\([^()]*\)")

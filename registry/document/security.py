@@ -1,8 +1,8 @@
 """Findings that a person should look at before trusting a skill.
 
-They don't make a skill invalid: users would switch off a registry with too many false alarms. Each
-code gives one finding for a file: it shows the first suspicious passage, and the lines of all
-others. Quoted examples of attacks only get the severity ``info``.
+They don't make a skill invalid, because users would switch off a registry with too many false
+alarms. Each code gives one finding for a file. The finding shows the first suspicious passage, and
+lists the lines of all others. Quoted examples of attacks only get the severity ``info``.
 """
 
 import re

@@ -142,7 +142,7 @@ WEAKER: Final = {
     "download-then-run": "untraceable-execution",
     "required-program": "archive-with-password",
 }
-"""Codes that add no information if the same line has a finding with the other code."""
+"""Each code with a stronger code. If one line has both findings, the first adds no information."""
 
 EXAMPLE: Final = re.compile(
     rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"

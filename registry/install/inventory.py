@@ -70,7 +70,7 @@ def seen_by(core: Core, agent: Agent, project: InstallTarget | None) -> list[Age
 
 
 def _once(found: Sequence[AgentSkill]) -> list[AgentSkill]:
-    """Return one item for each path; if a path has two, the item that a lock lists."""
+    """Return one item for each path. If a path has two items, return the item that a lock lists."""
     kept: dict[tuple[str, str], AgentSkill] = {}
     for one in found:
         folder, name = os.path.split(one.place)
@@ -126,7 +126,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
 
 
 def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]:
-    """For each name that several skills on disk have, yield which of them an agent loads."""
+    """For each name that several skills on disk share, tell which skill the agent loads."""
     by_name: dict[str, dict[str, AgentSkill]] = {}
     for one in seen:
         if one.state != "missing":
@@ -152,7 +152,7 @@ def loaded_of(agent: Agent, namesakes: Sequence[AgentSkill]) -> AgentSkill | Non
 
 
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""For each agent: which of two skills of one name it loads, the global one or the project's.
+"""Which skill each agent loads if a global skill and a skill of the project have one name.
 
 This is taken from the agents' documentation.
 """

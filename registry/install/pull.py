@@ -227,7 +227,7 @@ def folders_of(target: InstallTarget, names: Sequence[str]) -> dict[str, str | N
     """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
 
     Each folder is mapped to the label if the name is ``NAME@LABEL``, else to None. Raises
-    `NotPulled` if a name means none of them, and `LockMissing`.
+    `NotPulled` if a name means no installed skill, and `LockMissing`.
     """
     check_locked(target)
     locked = lockfile.read_lock(target.path)

@@ -121,7 +121,10 @@ Found = TypeVar("Found")
 
 
 def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
-    """Return ``find()``, called once for each key. If it raised `RemoteProblem`, raise it again."""
+    """Return the result of ``find()``, which is called only once for each key.
+
+    If that call raised `RemoteProblem`, the same error is raised again.
+    """
     if key not in known:
         try:
             known[key] = find()

@@ -179,7 +179,7 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InstallResult(Value):
-    """The result of an install for one skill, or the result that ``check`` expects.
+    """The result of an install for one skill; for ``check``, the result that an install would have.
 
     ``path`` is the folder of the skill. ``edited``: the folder was changed or not made by a pull,
     and was left unchanged; ``gone``: the registry no longer has the skill; ``failed``: the skill is

@@ -13,7 +13,7 @@ from registry.model import PinnedSkill, Skill, SkillVersion
 
 
 def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
-    """Return the versions of the skill of a lock entry, the newest first; yanked ones as well."""
+    """Return all versions of a lock entry's skill, the newest first, including yanked versions."""
     place = entry.source, entry.folder
     return versions_of_installed(core.reader, *place, entry.tree_hash)
 

@@ -112,10 +112,11 @@ class Unsent:
 
 
 class Turns:
-    """Places that clients take in turn: ``most`` in all, of which one client has ``of_one``.
+    """Places that clients take in turn.
 
-    A client's further requests wait for its own places before they queue for a free one. So
-    waiting clients alternate.
+    There are ``most`` places in total. One client can have at most ``of_one`` places at the same
+    time. If a client has all its places, its next request first waits until one of them is free.
+    Only then does the request queue for a place in total. So waiting clients alternate.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -124,9 +125,9 @@ class Turns:
         self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def take(self, unsent: Unsent | None = None) -> Callable[[], None]:
-        """Wait for a place; return the function that gives it back.
+        """Wait for a place; return the function that frees the place.
 
-        With ``unsent``, the client must first have read enough of its earlier answers.
+        If ``unsent`` is given, first wait until the client has read enough of its earlier answers.
         """
         who = caller().who
         own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
@@ -147,7 +148,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Have a place while the block runs."""
+        """Keep a place while the block runs."""
         end = await self.take()
         try:
             yield

@@ -1,4 +1,4 @@
-"""The files of a skill to publish: read from a folder or an archive, checked and compared."""
+"""Read, check and compare the files of a skill that will be published."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,9 @@
 """Proposals: changes of sources under review, which wait in the database until they are approved.
 
-A proposal never changes. To approve it means to accept exactly the files with its tree hash, in
-place of exactly the version on which it is based. The approval is recorded first and then carried
-out as an ordinary change; `settle` finishes approvals that a crash or another machine left open.
+A proposal never changes. An approval accepts exactly the files with the proposal's tree hash. They
+replace exactly the version on which the proposal is based. The approval is recorded first, and then
+carried out as an ordinary change. An approval may be recorded but not carried out, after a crash or
+if the source is on another machine. Then `settle` finishes it.
 """
 
 import os
@@ -105,7 +106,8 @@ def local_person(core: Core) -> Person:
 def _author(core: Core) -> Person:
     """Return the author of a change that a tool or a request makes now.
 
-    If an agent on this machine makes it, its user is not the author, and so may approve it.
+    If an agent on this machine makes the change, the agent's user is not the author. So this user
+    may approve the change.
     """
     who = current_context()
     if who.person is not None:
@@ -117,8 +119,9 @@ def _author(core: Core) -> Person:
 def propose(core: Core, source: Source, intent: Intent) -> NoReturn:
     """Store a change as a proposal, and raise `SkillProposed`.
 
-    If the author has proposed the same change before, that proposal counts. Raises `ChangeRefused`
-    if too many proposals of the author wait, and the errors of `publishing.package`.
+    If the author has already proposed the same change, no new proposal is stored, and the exception
+    has the id of the existing proposal. Raises `ChangeRefused` if too many proposals of the author
+    wait, and the errors of `publishing.package`.
     """
     author = _author(core)
     if not is_ours(core, source):
@@ -179,7 +182,7 @@ def _entries(wanted: Package) -> list[FileContent]:
 
 
 def _files(core: Core, intent: Intent) -> tuple[dict[str, bytes], frozenset[str]]:
-    """Return all files that a skill would have after a change, and the executable ones."""
+    """Return a skill's files after a change (bytes by path), and the executable paths."""
     if intent.trashed is not None:
         return _trashed_files(core, intent.trashed)
     files: dict[str, bytes] = {}
@@ -197,7 +200,7 @@ def _files(core: Core, intent: Intent) -> tuple[dict[str, bytes], frozenset[str]
 
 
 def files_on_disk(core: Core, stored: StoredSkill) -> tuple[dict[str, bytes], set[str]]:
-    """Return the files of a skill and the executable ones, if they are on disk as stored.
+    """Return a skill's files (bytes by path) and the executable paths, if the disk is as stored.
 
     Raises `SkillChangedOnDisk`, `SkillInaccessible`, `FileTooLarge`.
     """
@@ -308,9 +311,10 @@ def approve(
     """Approve exactly the files with this tree hash, and make the change; return the proposal.
 
     If the source is on another machine, its owner's next sync makes the change. ``own``: an admin
-    allows a person to approve their own proposal. Raises `ProposalNotFound`, `ProposalDecided`,
-    `ProposalOwn`, `HashOutdated` if ``tree_hash`` or the skill's current version is another one,
-    `ContentDamaged`, and the errors of the change.
+    allows a person to approve their own proposal. Raises `HashOutdated` if ``tree_hash`` is not the
+    proposal's tree hash, or if the skill has changed since the proposal. Also raises
+    `ProposalNotFound`, `ProposalDecided`, `ProposalOwn`, `ContentDamaged`, and the errors of the
+    change.
     """
     one = _pending(core, number)
     if own:
@@ -367,9 +371,10 @@ def _set(core: Core, one: Proposal, state: str) -> None:
 
 
 def _check_base(core: Core, one: Proposal) -> StoredSkill | None:
-    """Return the skill that a proposal changes, if it still is the version that it replaces.
+    """Return the skill that a proposal changes, if the skill is unchanged since the proposal.
 
-    Raises `HashOutdated`, or `SkillExists` if a skill that would be created exists.
+    Raises `HashOutdated` if the skill has changed. Raises `SkillExists` if the proposal would
+    create a skill that already exists.
     """
     now = current(core, one)
     if one.base is None and now is not None:

@@ -1,7 +1,7 @@
 """Publish a skill from a folder or an archive: unpack, check, then make an ordinary change.
 
-The change replaces exactly the version whose tree hash the caller names. Archives come from people
-who may publish, but not from trusted programs, so the rules for imported archives apply.
+The change replaces exactly the version whose tree hash the caller names. An archive comes from a
+person who may publish, but any program may have made it. So the rules for imported archives apply.
 """
 
 from contextlib import suppress
@@ -91,7 +91,7 @@ def plan(core: Core, wanted: Package, home: Source) -> Plan:
 
 
 def _current(core: Core, home: Source, name: str) -> StoredSkill | None:
-    """Return the skill with this name in a source, as it is on disk now; None if there is none."""
+    """Return the skill with this name in a source, as it is on disk now; None if it is missing."""
     folders = [
         folder for source, folder in core.reader.rows(*places_of_name(name)) if source == home.id
     ]

@@ -1,7 +1,7 @@
-"""Create versions of skills, deprecate and withdraw them, and take this back.
+"""Create versions of skills, deprecate or yank them, and make them active again.
 
-A version is a label for the files that a skill has, and never changes. A sync also creates the
-versions that the front matter names (`db.write.labels`).
+A version is a label for the files that a skill has at one time. The label always means the same
+files. A sync also creates the versions that the front matter names (`db.write.labels`).
 """
 
 import copy

@@ -412,7 +412,7 @@ def origin_of(parts: SplitResult) -> tuple[str, int | None]:
 def stranger_reason(reason: str, url: str) -> str:
     """Return a message for an address in a lock file to which no request is sent.
 
-    It says why, and how to allow the request.
+    The message gives the reason, and explains how to allow the request.
     """
     command = f"skill-registry sync {shlex.quote(url)}"
     return f"{reason}, and only a lock file names it. If you trust it, run: {command}"

@@ -49,7 +49,7 @@ class _Item(NamedTuple):
     def query(self, **more: str) -> str:
         """Return the query string of a request about this skill.
 
-        It contains the skill's owner and ``more``.
+        It contains the skill's owner and the parameters ``more``.
         """
         owner = {"ownerHandle": self.owner} if self.owner else {}
         return f"?{urlencode(more | owner)}" if more or owner else ""

@@ -211,8 +211,8 @@ def page(
 ) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette that runs a handler in a thread.
 
-    ``accepted`` are the query parameters of the page, separated by spaces. Requests with others are
-    refused, unless ``accepted`` is None.
+    ``accepted`` are the query parameters of the page, separated by spaces. A request with any other
+    parameter is refused, unless ``accepted`` is None.
 
     ``of_disk``: the response depends on files, so it must be made before its ETag is known.
     ``of_use``: it depends on data other than skills and sources.

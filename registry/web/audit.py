@@ -1,4 +1,4 @@
-"""The audit log over HTTP: who downloaded what is recorded, and an admin's token reads the log."""
+"""Record downloads in the audit log, and show the log to visitors with an admin's token."""
 
 import json
 import logging
@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 DOWNLOADED: Final = "skill downloaded"
 
 AGAIN_SECONDS: Final = 600.0
-"""Time in which a visitor's further downloads of the same files are recorded once, in seconds."""
+"""Time after a recorded download in which the same download isn't recorded again, in seconds.
+
+The same download means: the same visitor, the same skill and the same files.
+"""
 
 WAIT_SECONDS: Final = 2.0
 """Maximum time to wait for the database, in seconds. The download itself never fails."""

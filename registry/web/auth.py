@@ -128,7 +128,7 @@ class Auth:
             await self._app(scope, receive, send)
 
     async def _while_allowed(self, request: Request, send: Any) -> None:
-        """Pass a request on; if its visitor loses access, end the stream that it opened."""
+        """Pass a request on; if the visitor loses access, end the stream of the answer."""
         visitor, is_open = request.scope["visitor"], False
 
         async def noted(message: Any) -> None:

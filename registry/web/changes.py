@@ -32,7 +32,10 @@ GROUPS: Final = 30
 """Number of groups of changes on a page."""
 
 FEW: Final = 8
-"""Larger groups of changes, such as an import, are one line, which leads to the list."""
+"""Maximum number of changes in a group that are listed one by one.
+
+A larger group, such as an import, is one line with a link to the list of its changes.
+"""
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 

@@ -1,7 +1,7 @@
 """Publish with ClawHub's clients: newer ones upload files with tickets, older ones send a form.
 
-A client sends no tree hash. It sends the next version after the version that it has seen, and so
-names the version that it replaces.
+A client sends no tree hash. Instead it sends a new version, which must come directly after the
+version that the client has seen. This tells the server which version the client replaces.
 """
 
 import json
@@ -237,8 +237,8 @@ def _text(facts: Mapping[str, Any], key: str) -> str:
 def _form(kind: str, body: bytes, most: int) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the payload and the files of a form that an older client sends.
 
-    An email parser would need a kilobyte for each of a million empty parts, so it only reads the
-    headers.
+    The email parser only reads the headers of each part. For a whole form with a million empty
+    parts, it would need a kilobyte of memory for each part.
     """
     boundary = _headers(f"Content-Type: {kind}".encode("latin-1", "replace")).get_boundary()
     line = f"\r\n--{boundary}".encode("latin-1", "replace")

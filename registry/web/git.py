@@ -1,7 +1,7 @@
 """The git remote: read-only smart HTTP, from which agents' own clients install.
 
-Each visitor gets a repository of the skills that the visitor sees, built when it is first requested
-and kept until skills change. No git program is needed.
+Each visitor gets a repository of the skills that the visitor sees. A repository is built when it is
+first requested, and is kept until skills change. No git program is needed.
 """
 
 import asyncio

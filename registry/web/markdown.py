@@ -27,7 +27,7 @@ For some hostile texts, the time of a lexer grows with the square of their lengt
 """
 
 BLANK_LINES: Final = "\n" * 50
-"""A piece with so many blank lines is not highlighted: the lexer of Markdown would be slow."""
+"""A piece with this many blank lines in a row is not highlighted, because a lexer would be slow."""
 
 HIGHLIGHT_SECONDS: Final = 0.3
 """Number of seconds after which the rest of a text is not highlighted.
@@ -129,8 +129,8 @@ def _formatter() -> Any:
 MOST: Final = 100_000
 """Maximum length of Markdown that is rendered, in characters.
 
-99 % of real documents have at most a third of it. Hostile Markdown of this length takes most of a
-second, and blocks all other requests.
+99 % of real documents are at most a third as long. Rendering hostile Markdown of this length takes
+most of a second, and all other requests wait for it.
 """
 
 MAX_HTML: Final = 4 << 20
@@ -214,7 +214,7 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 def _number_headings(tokens: Sequence[Token]) -> None:
     """Give headings ids.
 
-    Their levels are made lower than those of the page, and have no gaps.
+    Their levels are changed so that they are below the page's own headings and no level is skipped.
     """
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):

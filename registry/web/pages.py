@@ -127,7 +127,10 @@ def start(visit: Visit) -> PageContent:
 
 
 SORTED: Final = 200
-"""Maximum number of the best hits that are sorted by something else."""
+"""Maximum number of hits that a page sorts in another order than by relevance.
+
+The best hits are taken.
+"""
 
 
 def _search(visit: Visit, params: PageQuery) -> Found:

@@ -214,8 +214,8 @@ def writable(visit: Visit) -> list[Source]:
 def target(visit: Visit, name: str, wanted: str | None) -> Source:
     """Return the source to publish into: the named one, or the only writable one.
 
-    If no source is named, and a skill of this name is in a source that can't be written, raises
-    `Refusal`: a new skill would shadow it, or be shadowed.
+    Raises `Refusal` if no source is named, and a skill of this name is in a source that the visitor
+    can't write. A new skill would shadow that skill, or be shadowed by it.
     """
     core, limit = visit.state.registry.core, visit.visitor.source
     allowed = writable(visit)
@@ -368,7 +368,7 @@ def _person(visit: Visit) -> Person:
 
 
 def _csrf(visit: Visit, one: Proposal) -> str:
-    """Return a value that only this session's pages contain; it is for one proposal."""
+    """Return a secret value for one proposal, which only this session's pages contain."""
     secret = visit.request.cookies.get(COOKIE, "")
     told = f"decide {one.id} {one.tree_hash}"
     return hmac.new(secret.encode("utf-8", "replace"), told.encode(), "sha256").hexdigest()

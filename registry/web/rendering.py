@@ -141,12 +141,15 @@ def said(text: str) -> Markup:
 
 
 def named(name: str, ref: str, source: str) -> str:
-    """Return a name that tells a skill from others of its name, for titles."""
+    """Return a title for a skill that differs from the titles of skills with the same name."""
     return f"{name} · {ref if ref != name else source}"
 
 
 def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Return each different finding once, with all findings that have its text."""
+    """Group equal findings: return the first finding of each group, and all findings in the group.
+
+    Findings are equal if their code, severity, message and fix are equal.
+    """
     found: dict[tuple[object, ...], list[Diagnostic]] = {}
     for one in findings:
         found.setdefault((one.code, one.severity, one.message, one.fix), []).append(one)
@@ -183,7 +186,7 @@ def marked(text: str, query: str) -> Markup:
 
 
 def adds(snippet: str, shown: str, query: str) -> bool:
-    """Tell whether a snippet has a word of the query that the text which is shown lacks.
+    """Tell whether a snippet has a word of the query that the shown text lacks.
 
     If the text has no word of the query at all, every snippet adds something.
     """

@@ -55,8 +55,8 @@ class Address(NamedTuple):
 class Kept:
     """A repository, the state of the database at which it was built, and its earlier states.
 
-    An earlier state is the sorted ids of its objects, by its commit. ``index`` is the answer of
-    `older_index`, once it was requested.
+    ``earlier`` maps the commit of each earlier state to the sorted ids of the state's objects.
+    ``index`` is the answer of `older_index`; it is None until a client requests the index.
     """
 
     repository: Repository
@@ -82,7 +82,7 @@ class Repositories:
         self._turns = Turns(1, 1)
 
     async def get(self, run: Run, see: See, address: Address, edition: str) -> Kept:
-        """Return a repository. It is built if skills have changed, so that ``edition`` differs.
+        """Return a repository. It is built if it doesn't exist yet or ``edition`` has changed.
 
         ``run`` runs a function in a thread. ``see`` returns the view of a personality and a source.
         Raises the errors of `build`, and `NotFound` if no skill has the tag.

@@ -1,5 +1,5 @@
 """The git repository that agents' own clients install from: objects, layout, protocol, export.
 
-Nothing here needs a git program. A repository has one commit without a parent, so objects are never
-stored as differences, and a pack can be cut out of another pack.
+Nothing here needs a git program. No commit has a parent, and no object is stored as a difference
+from another object. So a pack can be made from a part of another pack.
 """

@@ -1,4 +1,4 @@
-"""The commands with which agents' own clients install from a git repository of ours.
+"""List the commands that install skills from our git repositories with agents' own clients.
 
 `make clients` runs each of these clients, and writes the table in
 docs/how-to/install-with-an-agents-own-client.md.
@@ -49,8 +49,9 @@ def repository_url(base: str, path: str = CATALOGUE) -> str:
 def lines(url: str, name: str = "", marketplace: str = "") -> Iterator[tuple[str, str]]:
     """Yield the name of each client, with its command for a repository.
 
-    ``name`` is the entry of the skill to install, ``marketplace`` the name of its marketplace. If
-    there is no name, the clients that can only install one skill are left out.
+    ``name`` is the name of the entry of the skill to install. ``marketplace`` is the name of the
+    marketplace that has the entry. Without a name, the clients that can only install one skill are
+    left out.
     """
     for client in CLIENTS:
         parts = [client.add, client.install if name else ""]

@@ -1,8 +1,9 @@
-"""The names and versions of a repository's entries, which never change while a skill exists.
+"""Give each skill's entry in a git repository a name and a version.
 
-A name belongs to the source that first had a skill with it. A skill of the same name in another
-source gets the name ``SOURCE--NAME``, also after the first skill was removed: a client that
-installed the first one must not get the files of another owner as an update.
+The name of an entry doesn't change while its skill exists. A name belongs to the first source that
+had a skill of this name. In any other source, the entry of a skill of this name is called
+``SOURCE--NAME``, even after the first skill was removed. Otherwise a client that installed the
+first skill would get the files of another owner as an update.
 """
 
 import hashlib
@@ -46,10 +47,12 @@ class Named(NamedTuple):
 
 
 def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
-    """Return the claims that a view may know about, the oldest first. ``name`` limits the names.
+    """Return the claims to names that a view may know about, the oldest first.
 
-    Skills outside the view must not change the names in it. A skill that the view showed before, or
-    would show if it were not quarantined, shadowed or removed, keeps its claim.
+    If ``name`` is given, only the claims to this name are returned. Skills outside the view must
+    not change the names in the view. A skill keeps its claim if the view showed the skill before. A
+    skill also keeps its claim if the view hides it only because it is quarantined, shadowed or
+    removed.
     """
     claims = stored.claims(view.core.reader, name)
     if view.is_whole:
@@ -79,7 +82,7 @@ def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
 
 
 def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -> bool:
-    """Tell whether a personality allows the skill of a claim, by its last stored SKILL.md."""
+    """Tell whether a personality allows the last stored SKILL.md of a claim's skill."""
     for one in revisions(core.reader, claim.uid)[:1]:
         path = one.document or ""
         file = SkillFile(path, 0, one.content_hash, executable=False)
@@ -103,7 +106,10 @@ def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -
 
 
 def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
-    """Return the entry of each live claim, by the skill's uid and name; the oldest claim first."""
+    """Return the name and number of each live claim's entry, by the skill's uid and name.
+
+    ``claims`` must be sorted, the oldest first.
+    """
     owners: dict[str, tuple[str, str]] = {}
     names: dict[tuple[object, ...], str] = {}
     taken: set[str] = set()
@@ -126,7 +132,10 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
 
 
 def _numbered(name: str, taken: Collection[str], numbers: Counter[str]) -> str:
-    """Return a free name. ``numbers`` counts those that were tried, so that each is tried once."""
+    """Return the first free name of ``NAME--2``, ``NAME--3`` and so on.
+
+    ``numbers`` counts the attempts for each name, so that no number is tried twice.
+    """
     while True:
         numbers[name] += 1
         numbered = _allowed(f"{name}--{numbers[name] + 1}")

@@ -1,8 +1,8 @@
 """Write the objects and packs of git.
 
 A pack here has no deltas: each entry is complete. So an entry can be copied from one pack into
-another, and the compressed bytes that the database stores become an entry without being compressed
-again.
+another. If the database stores a file in compressed form, these bytes become an entry without being
+compressed again.
 """
 
 import hashlib
@@ -86,7 +86,8 @@ def _entry_header(kind: int, size: int) -> bytes:
 def _uncompressed(data: bytes) -> bytes:
     """Return a zlib stream of one stored block (RFC 1950 and 1951).
 
-    A tree consists of ids, which can't be compressed. To begin a compression takes longer.
+    Trees are stored in this form, because they consist of ids, which can't be compressed. Starting
+    a compression would only cost time.
     """
     size = len(data)
     if size >= 1 << 16:
@@ -127,7 +128,7 @@ class Pack:
         return (self.oids[begin : begin + OID] for begin in range(0, len(self.oids), OID))
 
     def entry(self, oid: bytes) -> tuple[bytes, int] | None:
-        """Return the bytes of an object's entry and their CRC-32, or None."""
+        """Return an object's entry (bytes) and its CRC-32; None if the pack lacks the object."""
         at = bisect_left(range(len(self)), oid, key=lambda n: self.oids[n * OID : n * OID + OID])
         if self.oids[at * OID : at * OID + OID] != oid:
             return None
@@ -148,7 +149,7 @@ class Pack:
             yield os.pread(self._file, min(PART, self.size - begin), begin)
 
     def stream_of(self, oids: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield a pack with these objects of the pack, in parts."""
+        """Yield a new pack with only these objects of this pack, in parts."""
         wanted = list(oids)
         total = _sha1()
         buffer = bytearray(pack_header(len(wanted)))
@@ -181,12 +182,12 @@ class Pack:
 
     @property
     def name(self) -> str:
-        """The name that git gives the file of the pack, without its ending."""
+        """The name that git gives a file with this pack, without the file ending."""
         return f"pack-{os.pread(self._file, OID, self.size - OID).hex()}"
 
 
 class PackWriter:
-    """Write a pack. Objects of the pack ``before`` are copied from it."""
+    """Write a pack. The method `copy` copies objects from the pack ``before``."""
 
     def __init__(self, before: Pack | None = None) -> None:
         self._file = tempfile.TemporaryFile(prefix="skill-registry-git-")  # noqa: SIM115
@@ -209,7 +210,7 @@ class PackWriter:
         return oid
 
     def copy(self, oid: bytes) -> bool:
-        """Copy an object from the pack before; return False if it doesn't have the object."""
+        """Copy an object from the pack ``before``; return False if that pack lacks the object."""
         if oid in self._places:
             return True
         found = None if self._before is None else self._before.entry(oid)
@@ -239,5 +240,5 @@ class PackWriter:
             return Pack(os.dup(self._file.fileno()), self._at + OID, self._places)
 
     def discard(self) -> None:
-        """Give up the pack."""
+        """Delete the unfinished pack."""
         self._file.close()

@@ -72,10 +72,11 @@ _Entries = dict[bytes, tuple[bytes, bytes]]
 class Repository:
     """A built repository.
 
-    ``refs`` maps the names of branches and tags to object ids. ``skills`` maps tree hashes to the
-    ids of a skill's objects, its own tree first. ``entries`` has the name of each entry and the ref
-    of its skill, ``versions`` the version of each entry. ``left_out`` has a pair of ref and reason
-    for each skill that is not in it. ``tips`` maps each commit to the ids of its objects.
+    ``refs`` maps the names of branches and tags to object ids. ``skills`` maps the tree hash of
+    each skill to the ids of the skill's objects; the id of the skill's own tree comes first.
+    ``entries`` has the name of each entry and the ref of its skill, ``versions`` the version of
+    each entry. ``left_out`` has a pair of ref and reason for each skill that is not in the
+    repository. ``tips`` maps each commit to the ids of its objects.
     """
 
     head: bytes
@@ -106,7 +107,7 @@ class Repository:
                 yield path, inner
 
     def objects_of(self, commit: bytes) -> frozenset[bytes]:
-        """Return the ids of a commit's objects, with its own."""
+        """Return the ids of a commit's objects, including the id of the commit."""
         oids = self.tips[commit]
         return frozenset(oids[at : at + OID] for at in range(0, len(oids), OID))
 
@@ -126,8 +127,8 @@ def marketplace_of(name: str) -> str:
 def choose(view: Browse, kind: str, name: str) -> Choice:
     """Return the skills of a repository that a view lists.
 
-    ``kind`` is catalogue, source, tag, personality or skill. For a personality, ``view`` must be
-    its view. Raises `SkillNotFound`, `SkillAmbiguous` and `SourceNotFound`.
+    ``kind`` is catalogue, source, tag, personality or skill. If it is personality, ``view`` must be
+    the view of that personality. Raises `SkillNotFound`, `SkillAmbiguous` and `SourceNotFound`.
     """
     wanted, called = Filters(), MARKETPLACE if kind == "catalogue" else f"{kind}-{slug(name)}"
     if kind == "source":
@@ -233,7 +234,8 @@ class _Builder:
     ) -> tuple[bytes, bytes] | None:
         """Add the commit of a version; return its id and the ids of all its objects.
 
-        Returns None if git accepts no such tag, or if the version's files are not stored.
+        Returns None if git doesn't accept the label as a tag, or if the version's files are not
+        stored.
         """
         if ".." in release.label or release.label.endswith((".", ".lock")):
             return None
@@ -279,7 +281,10 @@ class _Builder:
         return made, b"".join(oids)
 
     def _add_all(self, skills: Sequence[RepositorySkill]) -> dict[int, str]:
-        """Add the files of all skills; return why a skill is left out, by the id of its version."""
+        """Add the files of all skills; return the reasons why skills are left out.
+
+        The keys of the result are the ids of the skills' versions.
+        """
         reasons: dict[int, str] = {}
         fresh = []
         for one in skills:
@@ -307,7 +312,7 @@ class _Builder:
     def _add(
         self, one: RepositorySkill, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
     ) -> str | None:
-        """Add the trees of a skill; return a reason if it has to be left out."""
+        """Add the trees of a skill; return the reason if the skill must be left out."""
         tree_hash = one.skill.tree_hash or ""
         bad = check_paths(_called(file.path, one.document) for file in files)
         if bad is not None:
@@ -332,7 +337,7 @@ class _Builder:
         files: Sequence[SkillFile],
         blobs: Mapping[str, bytes],
     ) -> bool:
-        """Add the trees of a skill whose files are all in the database; else return False.
+        """Add the trees of a skill. Return False if some of its files are not in the database.
 
         The paths of the files must be checked already.
         """
@@ -372,7 +377,7 @@ class _Builder:
     def _blobs(
         self, some: Sequence[RepositorySkill], files: Mapping[int, Sequence[SkillFile]]
     ) -> Iterator[tuple[str, bytes]]:
-        """Add the stored files of some skills; yield the hash of each file and the blob's id."""
+        """Add the stored files of some skills; yield each file's hash and the id of its blob."""
         reader, limit = self._core.reader, self._core.settings.limits.skill_bytes
         found: set[str] = set()
         for hashed, oid in self._stored_blobs(chain.from_iterable(files.values())):
@@ -420,7 +425,10 @@ class _Builder:
 
 
 def _called(path: str, document: str | None) -> str:
-    """Return the path of a file in the repository: clients look for SKILL.md."""
+    """Return the path of a file in the repository.
+
+    The skill file is renamed to SKILL.md, because clients only look for this name.
+    """
     return DOCUMENT if path == document else path
 
 

@@ -1,7 +1,7 @@
 """The server's side of git's fetch protocol over HTTP, in versions 0 and 2.
 
-Each request is answered from one built repository. Only the objects of its branches and tags can be
-fetched, and only whole. Every commit has no parent, so a shallow clone is a complete clone.
+Each request is answered from one built repository. A client can only fetch whole branches and tags
+of this repository. No commit has a parent, so a shallow clone is a complete clone.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,7 +13,7 @@ from registry.publish.git.repository import BRANCH, Repository
 
 SERVICE: Final = "git-upload-pack"
 MAX_LINE: Final = 65520
-"""Maximum length of a line of the protocol, in bytes, with the four digits of its length."""
+"""Maximum length of a line of the protocol, in bytes, including the four digits of its length."""
 
 MAX_LINES: Final = 20_000
 """Maximum number of lines of a request."""
@@ -35,7 +35,10 @@ _V2: Final = ("version 2", "agent=skill-registry", "ls-refs", "fetch=shallow", "
 _HEX: Final = frozenset(b"0123456789abcdef")
 
 Earlier = Callable[[bytes], Collection[bytes] | None]
-"""Returns the objects of an earlier state of the repository by its commit; None if unknown."""
+"""Function that returns the ids of the objects of an earlier state of the repository.
+
+Its argument is the commit of that state. It returns None if the commit is unknown.
+"""
 
 
 class Malformed(Exception):
@@ -109,7 +112,7 @@ def answer(repository: Repository, earlier: Earlier, body: bytes, version: int) 
 
 
 def error(text: str) -> bytes:
-    """Return the line by which a client learns why its request is refused."""
+    """Return the line that tells a client why its request is refused."""
     return line(f"ERR {text}\n")
 
 
@@ -228,14 +231,20 @@ def _check(repository: Repository, fetch: _Fetch) -> None:
 
 
 def _known(repository: Repository, earlier: Earlier, commit: bytes) -> Collection[bytes] | None:
-    """Return the objects that a client with a commit has; None if the commit is not ours."""
+    """Return the ids of the objects that a client has if it has this commit.
+
+    Returns None if the commit is not from this repository or one of its earlier states.
+    """
     if commit in {repository.head, *repository.refs.values()}:
         return repository.objects_of(commit)
     return earlier(commit)
 
 
 def _unshallow(repository: Repository, earlier: Earlier, fetch: _Fetch) -> Iterator[bytes]:
-    """Tell the client that commits are complete, which another server may have cut off."""
+    """Tell the client that its cut-off commits are complete.
+
+    Another server may have cut off the history of these commits.
+    """
     for one in dict.fromkeys(fetch.shallow):  # each is looked up once
         if _known(repository, earlier, one) is not None:
             yield line(f"unshallow {one.hex()}")
@@ -256,7 +265,7 @@ def _pack(
 
 
 def _in_bands(parts: Iterator[bytes], options: Collection[bytes]) -> Iterator[bytes]:
-    """Return a pack in the form that a client of version 0 wants."""
+    """Return a pack in the form for which a client of version 0 asks in its options."""
     if b"side-band-64k" in options:
         return _banded(parts, BAND)
     return _banded(parts, SMALL_BAND) if b"side-band" in options else parts
