@@ -140,7 +140,7 @@ def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, 
 
 
 def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
-    """Tell whether exactly the installed files are quarantined, or their skill is gone."""
+    """Tell whether exactly the installed files are quarantined, or the skill no longer exists."""
     from registry.install.provenance import owner
 
     entry = locked[os.path.basename(one.path)]

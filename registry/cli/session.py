@@ -229,7 +229,7 @@ class Session:
         return opened
 
     def _log(self) -> None:
-        """Until the session ends, print the tracebacks of errors that only stop one source."""
+        """Until the session ends, print the traceback of each error that stops a single source."""
         import logging
 
         console, logger = self.console, logging.getLogger(FETCHING)

@@ -51,10 +51,11 @@ def open_home(root: str, folder: str) -> Folder:
 def read_file(path: str, limit: int) -> Content:
     """Read the regular file at ``path``, which the user gave.
 
-    The file may have at most ``limit`` bytes. If it changes while it is being read, it is read
-    again, up to three times. Then `FileChanging` is raised. Raises FileNotFoundError if the file
-    doesn't exist, `FileTooLarge` if it exceeds the limit, and `IsLink` if it is a link. Raises
-    `SkillInaccessible` if it isn't a regular file or can't be read.
+    The file may have at most ``limit`` bytes. If the file changes while it is being read, it is
+    read again, up to three times. If it still changes, `FileChanging` is raised. Raises
+    FileNotFoundError if the file doesn't exist, `FileTooLarge` if it exceeds the limit, and
+    `IsLink` if it is a link. Raises `SkillInaccessible` if it isn't a regular file or can't be
+    read.
     """
     return _read(None, path, path, limit)
 

@@ -87,7 +87,8 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
     The function first tries the skill at the entry's source and folder, if this skill has the
     entry's origin. Then it tries the skill with that origin. Last it tries a skill that moved: a
-    skill from the same address that had the locked files. It never returns an installed copy.
+    skill from the same address that had the locked files. The function never returns an installed
+    copy.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):

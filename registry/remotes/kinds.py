@@ -56,8 +56,8 @@ def open_remote(
     """Open the current snapshot of a remote; yields None if its version is still ``known``.
 
     ``state`` is a folder in which the code for the remote's kind keeps its data. ``kinds`` are the
-    kinds in the settings. ``commit`` is the commit of a git pin, if it was already requested from
-    the remote. Raises `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    kinds in the settings. ``commit`` is the commit of a git pin, if the remote has already reported
+    this commit. Raises `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":

@@ -55,9 +55,9 @@ SHORTEST: Final = len("- **a**\n")
 
 
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
-    """Return only skills for which a list of ``limit`` characters can have room.
+    """Return the skills that may fit into a list of ``limit`` characters.
 
-    They are the first skills of the strongest scopes. `fit` would leave out all others.
+    These are the first skills of the strongest scopes. `fit` would leave out all other skills.
     """
     most = limit // SHORTEST + 1
     return (

@@ -126,7 +126,7 @@ def file_json(one: SkillFile) -> dict[str, Any]:
 
 
 def _ms(time: str) -> int:
-    """Return a time as milliseconds since 1970; 0 for an invalid time."""
+    """Return a time as milliseconds since 1970, or 0 if the time is invalid."""
     try:
         return int(datetime.fromisoformat(time).timestamp() * 1000)
     except ValueError:

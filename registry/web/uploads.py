@@ -67,14 +67,14 @@ class Uploads:
         return self._of(ticket, token).size
 
     def fill(self, ticket: str, token: str, data: bytes) -> None:
-        """Keep the bytes of a file. Raises `Refusal` if they are not the announced file."""
+        """Keep the bytes of a file. Raises `Refusal` if they differ from the announced file."""
         one = self._of(ticket, token)
         if len(data) != one.size or hashlib.sha256(data).hexdigest() != one.sha256:
             raise Refusal(400, "differs", "This is not the file that was announced.")
         one.data = data
 
     def take(self, ticket: str, token: str) -> bytes:
-        """Return the bytes of an uploaded file. Raises `Refusal` if it was not uploaded."""
+        """Return the bytes of an uploaded file. Raises `Refusal` if the file was not uploaded."""
         data = self._of(ticket, token).data
         if data is None:
             raise Refusal(400, "not_uploaded", "A file was not uploaded.")
