@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # small part of the code.
 
 MAX_NUMBER: Final = 1 << 63
-"""The smallest number that the database can't store."""
+"""Smallest integer that is too large for the database (2 to the power of 63)."""
 
 C = TypeVar("C")
 
@@ -63,10 +63,12 @@ def _guarded(facade: type[C]) -> type[C]:
 
 
 def _guard(method: FunctionType) -> Callable[..., Any]:
-    """Wrap a method: refuse calls on a closed registry, convert paths to text, explain failures.
+    """Wrap a method, so that it checks its arguments and explains failures.
 
-    If an argument is a text instead of a list, or can't be stored, raises `UsageProblem`. If the
-    database is damaged, raises `DatabaseProblem`.
+    The wrapper refuses calls on a closed registry, and converts paths to text.
+
+    It raises `UsageProblem` if an argument is a text instead of a list, or can't be stored. It
+    raises `DatabaseProblem` if the database is damaged.
     """
     code = method.__code__
     positions = code.co_varnames[1 : code.co_argcount]
@@ -100,7 +102,7 @@ def _guard(method: FunctionType) -> Callable[..., Any]:
 
 
 def _as_text(value: Any) -> Any:
-    """Return paths as text, also if they are in a list. Return other values unchanged."""
+    """Return a path, or the paths in a list, as text. Return other values unchanged."""
     if isinstance(value, list | tuple):
         return [_as_text(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -148,7 +150,9 @@ class SkillRegistry:
         return registry
 
     def seen_from(self, *folders: str) -> Self:
-        """Return this registry with ``folders`` as the working folders. Closing either closes both.
+        """Return this registry with ``folders`` as the working folders.
+
+        If you close one of the two registry objects, the other is also closed.
 
         If skills of two projects have the same name, the skill of the first folder's project is
         visible.
@@ -156,9 +160,12 @@ class SkillRegistry:
         return type(self)(self.core.seen_from(*folders))
 
     def answering_others(self) -> Self:
-        """Return this registry for a server. Closing either closes both.
+        """Return this registry for a server that answers other users.
 
-        It hides yanked skills also from the owner of their source.
+        If you close one of the two registry objects, the other is also closed.
+
+        The returned registry hides yanked skills from all users, even from the owner of their
+        source.
         """
         return type(self)(self.core.answering_others())
 
@@ -194,7 +201,9 @@ class SkillRegistry:
         offset: int = 0,
         **wanted: Unpack[FilterArguments],
     ) -> Page[Skill]:
-        """Return a page of skills, sorted by name, or by ``created`` or ``updated`` (newest first).
+        """Return a page of skills, sorted by name.
+
+        You can also sort by ``created`` or ``updated`` (the newest first).
 
         Give `Filters`, or their fields as keywords: ``list(tags=["office"])``.
         """
@@ -213,8 +222,8 @@ class SkillRegistry:
     ) -> Iterator[Skill]:
         """Yield the skills that `list` would return, read in batches of some hundred.
 
-        If a skill is renamed meanwhile (or changed, if sorted by time), it may be repeated or
-        missed.
+        If a skill is renamed during the iteration, it may be repeated or missed. If the skills are
+        sorted by time, this may also happen to a skill that is changed.
         """
         self.core.warn_if_empty()
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
@@ -222,7 +231,7 @@ class SkillRegistry:
     def left_out(self, filters: Filters | None = None) -> int:
         """Return how many skills `list` leaves out because they are in other projects.
 
-        Those are the projects that don't contain a working folder of this registry.
+        Other projects are projects that don't contain a working folder of this registry.
         """
         return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
@@ -296,7 +305,7 @@ class SkillRegistry:
     def resolve(self, name: str) -> Skill:
         """Return the stored skill with this name or ref, without reading its folder.
 
-        ``NAME@LABEL`` means a version of the skill, to install or export it.
+        For ``NAME@LABEL``, return this version of the skill, which you can then install or export.
         """
         from registry.catalog.reading import chosen
 
@@ -342,7 +351,7 @@ class SkillRegistry:
         filters: Filters | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
-        """Search with the test prompts in skills; return how often each skill is found."""
+        """Search with the test prompts in skills, and return how often each skill is found."""
         from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
@@ -366,7 +375,7 @@ class SkillRegistry:
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Fix]":
-        """Return the fixes that need no judgement, without changing any file.
+        """Return the fixes that need no judgement; no file is changed.
 
         Raises the errors of `check`.
         """
@@ -468,10 +477,10 @@ class SkillRegistry:
     ) -> SkillDetail:
         """Change the given fields of a skill and leave every other byte unchanged.
 
-        In ``files``, the value None removes the file. If ``copies``, the skill's copies
-        on this machine are also changed, all or none. Raises `SkillChangedOnDisk` if the hash of
-        the SKILL.md isn't ``if_hash`` (by default, its hash at the last sync), unless ``force``.
-        Also raises the errors of `get` and `create`.
+        In ``files``, the value None removes the file. If ``copies``, the skill's copies on this
+        machine are also changed, all or none. Raises `SkillChangedOnDisk` if the SKILL.md doesn't
+        have the hash ``if_hash``. The default is its hash at the last sync. With ``force``, a
+        changed SKILL.md is no error. Also raises the errors of `get` and `create`.
         """
         from registry.changes.update import update_skill
 
@@ -542,7 +551,7 @@ class SkillRegistry:
     def undo(self) -> "Sequence[RecordedChange]":
         """Undo the last command or call that changed skills; return its changes, the latest first.
 
-        Each returned change has the ``kind`` and ``name`` of the change that was undone. Raises
+        A returned change describes the change that was undone, by its ``kind`` and ``name``. Raises
         `NothingToUndo` if there is no such command. Raises `ChangeNotUndone` if a skill has changed
         since the command.
         """
@@ -564,7 +573,7 @@ class SkillRegistry:
     # Earlier versions of skills
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the revisions of a skill, the newest first. The skill may be removed.
+        """Return the revisions of a current or removed skill, the newest first.
 
         Raises the errors of `get`.
         """
@@ -630,7 +639,7 @@ class SkillRegistry:
         """Give the current files of a skill a label, such as ``1.2``.
 
         If these files have the label already, nothing changes. Raises `VersionExists` if other
-        files have it, `VersionInvalid`, `SourceNotYours`, and the errors of `get`.
+        files have the label, `VersionInvalid`, `SourceNotYours`, and the errors of `get`.
         """
         from registry.publish.versions import add_version
 
@@ -657,10 +666,10 @@ class SkillRegistry:
     def yank_version(
         self, handle: str, reason: str, *, replacement: str | None = None, as_admin: bool = False
     ) -> SkillVersion:
-        """Withdraw the version ``NAME@LABEL``: only locks that name it still get it.
+        """Withdraw the version ``NAME@LABEL``.
 
-        If the skill has these files now, only the owner of its source still sees the skill. Raises
-        as `deprecate_version`.
+        It is only installed if a lock file lists it. If the skill has the files of this version
+        now, only the owner of its source still sees the skill. Raises as `deprecate_version`.
         """
         from registry.publish.versions import set_state
 
@@ -759,8 +768,9 @@ class SkillRegistry:
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the selected skills of this source.
 
-        ``skills`` selects skills by name. If it is empty, ``every`` selects all skills; otherwise
-        the only skill is selected. If there are several skills, ``choose`` selects some of them.
+        ``skills`` selects skills by name. If ``skills`` is empty and ``every`` is True, all skills
+        are selected. Otherwise the source's only skill is selected. If the source has several
+        skills, the function ``choose`` selects some of them.
         """
         from registry.remotes.sources import skills_at
 
@@ -771,7 +781,7 @@ class SkillRegistry:
     def diff_upstream(self, name: str) -> str:
         """Return the diff between a skill and its remote original.
 
-        ``name`` may also be that of an installed copy.
+        ``name`` is the name of a skill or of an installed copy.
         """
         from registry.install.upstream import diff_upstream
 
@@ -851,7 +861,7 @@ class SkillRegistry:
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
         """Return all visible skills by name, each with the decision whether a personality sees it.
 
-        The decision also has the reason. Raises `PersonalityNotFound`.
+        A decision contains its reason. Raises `PersonalityNotFound`.
         """
         from registry.catalog.visibility import decisions as of
 
@@ -924,11 +934,11 @@ class SkillRegistry:
     ) -> int:
         """Trust the quarantined skills of a remote source; return how many.
 
-        Trust covers the files that the skills have now. If a later version has other files and
-        security errors, it is quarantined again. If ``shown`` is given, the skills are trusted only
-        if ``shown`` has exactly their tree hashes. If ``revoke``, all skills with security errors
-        are quarantined again instead. Raises `SourceNotFound`. Raises `TrustOutdated` if the skills
-        differ from ``shown``.
+        Trust covers the files that the skills have now. If a later version of a skill has other
+        files and security errors, the skill is quarantined again. If ``shown`` is given, the skills
+        are trusted only if ``shown`` has exactly their tree hashes. If ``revoke``, the method does
+        the opposite: it quarantines all skills with security errors again. Raises `SourceNotFound`.
+        Raises `TrustOutdated` if the skills differ from ``shown``.
         """
         from registry.remotes.sources import trust
 
@@ -944,7 +954,9 @@ class SkillRegistry:
         return asked(self.core, sources)
 
     def adopt_source(self, name: str, *, as_admin: bool = False) -> Source:
-        """Adopt a source that another machine added under this host's name, to sync it here.
+        """Adopt a source that another machine added under this host's name.
+
+        Afterwards, this machine syncs the source.
 
         This is only needed on a server. If ``as_admin``, you can also adopt a source of another
         role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
@@ -984,8 +996,8 @@ class SkillRegistry:
 
         Remote sources are fetched first. A new folder or address becomes a source. Raises
         `SourceNotFound` and `SourceInvalid`. Raises `SourceExists` if ``name`` is given and the
-        source has another name, `AddressInvalid` and `RemoteProblem` for a new address, and
-        `SyncRunning` if another sync runs, unless ``wait``.
+        source has another name. Raises `AddressInvalid` and `RemoteProblem` for a new address.
+        Raises `SyncRunning` if another sync runs and ``wait`` is False.
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
@@ -1012,8 +1024,8 @@ class SkillRegistry:
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
         """Sync in a thread whenever files change, and call ``on_change`` with each report.
 
-        The watch ends with its ``with`` block, which raises the errors of ``on_change``. See
-        `Watching`.
+        The watch ends at the end of its ``with`` block. There, an error of ``on_change`` is raised.
+        See `Watching`.
         """
         from registry.sync.watch import Watching
 

@@ -60,8 +60,8 @@ class Core:
     """An open database with its settings; safe for many threads.
 
     ``on_warning`` is called with a message for the user, in the thread that has the warning. By
-    default the message is logged. Skills of projects are visible as for a user who works in
-    ``folders``.
+    default the message is logged. ``folders`` are the working folders of the user; they decide
+    which projects' skills are visible.
     """
 
     reader: Reader
@@ -87,9 +87,10 @@ class Core:
     ) -> Self:
         """Open a database. If it does not exist, it counts as empty.
 
-        An older database is upgraded: a file always, a database on a server only if ``upgrade``.
-        Otherwise `DatabaseBehind` is raised. ``workdir`` is the working folder of the user, by
-        default that of the process. Raises `DatabaseProblem` and its subclasses.
+        A file with an older schema is always upgraded. A database on a server is only upgraded if
+        ``upgrade``; otherwise `DatabaseBehind` is raised. ``workdir`` is the working folder of the
+        user. The default is the working folder of the process. Raises `DatabaseProblem` and its
+        subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)
@@ -174,7 +175,10 @@ class Core:
 
     @property
     def writer(self) -> Writer:
-        """The writer. It is opened, and a missing database is created, at the first use."""
+        """The writer.
+
+        Its first use opens the writer, and creates the database if it is missing.
+        """
         shared = self._shared
         if shared.writer is None:
             if self.reader.empty:
@@ -249,7 +253,7 @@ class Core:
 
 
 def _check_alone(backend: Backend) -> None:
-    """Raise `DatabaseBehind` if other machines use this database, which has an older schema."""
+    """Raise `DatabaseBehind` if the database has an older schema and other machines use it."""
     if backend.shared:
         from registry.db.read.summary import registered
 

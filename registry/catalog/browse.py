@@ -149,10 +149,11 @@ class Browse(CatalogView):
         )
 
     def _matching(self, wanted: Filters) -> Filters:
-        """Return filters that select the same skills as ``wanted``; if they are few, by version id.
+        """Return filters that select the same skills as ``wanted``.
 
-        The database then evaluates a slow filter only once, and not separately for the page, the
-        counts of the page and the total.
+        If at most `FEW` skills match, the filters select these skills by version id.
+
+        The database then evaluates a slow filter only once, for the page, its counts and the total.
         """
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
@@ -193,10 +194,10 @@ class Browse(CatalogView):
         return replace(found, stored=self.locate(found.stored.place))
 
     def located(self, handle: str) -> tuple[CurrentSkill, str | None]:
-        """Return the current skill that a handle means; of ``NAME@LABEL`` this version, and LABEL.
+        """Return the current skill that a handle means, and the label.
 
-        Raises the errors of `locate` and `current`, and `VersionNotFound`, `VersionYanked`,
-        `VersionNotStored`.
+        For ``NAME@LABEL``, return this version of the skill. Raises the errors of `locate` and
+        `current`, and `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
         """
         stored, label = self.versioned(handle)
         current = self.current(stored)
@@ -207,7 +208,8 @@ class Browse(CatalogView):
     def versioned(self, handle: str) -> tuple[StoredSkill, str | None]:
         """Return the visible skill that ``NAME`` or ``NAME@LABEL`` means, and the label.
 
-        A skill whose name contains the label comes first. Raises the errors of `locate`.
+        If the whole handle means a skill, this skill is returned without a label. Raises the errors
+        of `locate`.
         """
         try:
             return self.locate(handle), None
@@ -307,7 +309,7 @@ class Browse(CatalogView):
         return self.renamed(found)
 
     def signs(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
-        """Return the facts by which users choose among these skills, by source and folder."""
+        """Return facts that help users to choose among these skills, by source and folder."""
         return signs.signs(self.core.reader, skills)
 
     def recent(

@@ -38,7 +38,7 @@ from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
 NEAREST: Final = 4
-"""Maximum number of similar codes that the error message about an unknown code names."""
+"""Maximum number of similar codes in the error message about an unknown code."""
 
 OTHER_RULES: Final[Mapping[str, Rule]] = {
     "changing": Rule("warning", "a file changed every time `check` read it"),
@@ -72,7 +72,8 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
 """Rules of the findings that don't come from checking a single SKILL.md.
 
 They are findings of scanning and reading folders (`WALK_CODES` among them), and findings about more
-than one skill. The severity of a rule is the usual one; a finding may have another severity.
+than one skill. The severity of a rule is the usual severity of its findings; a finding may have
+another severity.
 """
 
 
@@ -84,7 +85,9 @@ def all_codes() -> frozenset[str]:
 
 
 def codes_of(word: str) -> frozenset[str]:
-    """Return the codes that ``word`` selects: a code, or all codes that begin with it (``link-``).
+    """Return the codes that ``word`` selects.
+
+    ``word`` is a code, or a prefix that ends in a hyphen (``link-``) and selects all codes with it.
 
     Raises `FindingUnknown` with similar codes if no code matches.
     """
@@ -102,8 +105,8 @@ def codes_of(word: str) -> frozenset[str]:
 def chooser(select: Sequence[str], ignore: Sequence[str]) -> Callable[[str], bool]:
     """Return a function that tells whether findings with a code are selected.
 
-    ``select`` limits the result to some codes; ``ignore`` excludes codes, also if ``select`` has
-    them. Words are interpreted by `codes_of`, which raises `FindingUnknown`.
+    ``select`` limits the selection to some codes. ``ignore`` excludes codes, even if ``select`` has
+    them. `codes_of` interprets the words in both; it raises `FindingUnknown`.
     """
     left = frozenset[str]().union(*map(codes_of, ignore))
     if not select:
@@ -127,9 +130,9 @@ class Examiner:
 
     ``source`` is the source whose root is ``root``, if there is one. The stored findings of a
     folder are reused if its files have the stored hashes and the current rules produced these
-    findings. This is only done for a database file that no other user can have written. Findings
-    from a server or from a shared file are not trusted. ``versions`` has the tree hash of each
-    version, by folder and label.
+    findings. Stored findings are only reused from a database file that no other user can have
+    written. Findings from a server or from a shared file are not trusted. ``versions`` has the tree
+    hash of each version, by folder and label.
     """
 
     def __init__(
@@ -183,7 +186,7 @@ class Examiner:
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
-        """Return the stored findings if all files have the stored hashes, or else None."""
+        """Return the stored findings, or None if the files don't have the stored hashes."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)
         if hashed.data is None or now is None or now != known.tree_hash:
@@ -247,9 +250,10 @@ class _Packed(NamedTuple):
 
 
 class Checks(Sequence[Checked]):
-    """The checked skills, by name; each value is created when it is used.
+    """The checked skills by name; each `Checked` object is created when it is used.
 
-    A hundred thousand skills have a million findings, most of them nearly equal.
+    So memory use stays low: a hundred thousand skills have a million findings, most of them nearly
+    equal.
     """
 
     def __init__(self, checked: Iterable[Checked]) -> None:

@@ -44,15 +44,16 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
 
 
 TRANSLATED: Final = 0.8
-"""Minimum share of the Latin words of a text that its original in another script also has.
+"""Minimum share of a translation's Latin words that its original also contains.
 
-Translations keep commands, code and names. Of 2,173 pairs of translations, 87 % have this share.
+A translation into another script keeps commands, code and names in Latin letters. Of 2,173 pairs of
+translations, 87 % reach this share.
 """
 
 _LATIN: Final = re.compile("[A-Za-z][A-Za-z0-9_./:-]{3,}")
 _MIN_LATIN: Final = 5
 _WRITTEN: Final = 0.1
-"""Minimum share of characters of scripts without spaces in a text that is written in them."""
+"""Minimum share of characters of unspaced scripts in a text that is written in such a script."""
 
 
 def is_in_unspaced_script(text: str) -> bool:
@@ -110,8 +111,8 @@ def fate(
 ) -> Fate:
     """Return the copies that were changed together with a skill, and the unchanged ones.
 
-    ``before`` holds the result of `copies_of` before the change. ``localized`` returns a skill with
-    the ref that the caller uses for it.
+    ``before`` holds the result of `copies_of` before the change. The function ``localized`` returns
+    a skill with the ref that it has in the caller's view.
     """
     left: list[str] = []
     too: list[str] = []
@@ -131,8 +132,8 @@ def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     """Return the skills that share a name, and the near-duplicates under other names.
 
-    If a ``handle`` is given, return only the copies of the skill that it means. Raises the errors
-    of `resolve`.
+    If a ``handle`` is given, return only the copies of the skill with this name or ref. Raises the
+    errors of `resolve`.
     """
     with reader.snapshot():
         if handle is None:

@@ -122,8 +122,8 @@ def _nothing(_number: str) -> None:
 def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
     """Yield the prompts in a parsed file, including the prompts in lists under known keys.
 
-    Each prompt is yielded with whether it is meant for the skill. ``wanted`` is the value for
-    prompts whose data doesn't record this.
+    Each `Prompt` records whether it is meant for the skill. ``wanted`` is the value for prompts
+    whose data doesn't record this.
     """
     if isinstance(value, list):
         for one in value:
@@ -149,7 +149,7 @@ def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _verdict(entry: Mapping[str, JsonValue], wanted: bool) -> bool:
-    """Return whether the prompt of an object is meant for the skill; by default ``wanted``."""
+    """Tell whether the prompt of an object is meant for the skill; ``wanted`` is the default."""
     for key in (*_VERDICT, *_POLARITY):
         value = entry.get(key)
         if isinstance(value, bool):
@@ -179,9 +179,9 @@ _LIKELY: Final = ("%eval%", "%trigger%")
 class EvalResult(Value):
     """The result of one prompt of the file ``path``; ``wanted`` tells if it is meant for the skill.
 
-    ``place`` is the best rank of the skill or of a near-duplicate among the hits, from 1. It is
-    None if neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is how well the
-    hits match, as in a search. A prompt that is meant for the skill passes (``passed``) if the
+    ``place`` is the best rank of the skill or of a near-duplicate among the hits, from 1. ``place``
+    is None if neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is how well
+    the hits match, as in a search. A prompt that is meant for the skill passes (``passed``) if the
     skill is among the first `BEST` hits. Any other prompt fails only if the skill comes first with
     the confidence of a good match.
     """
@@ -321,7 +321,7 @@ def _shipped(
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
     """Return the best rank of these skills, or of their near-duplicates, among the hits.
 
-    Returns None if none of them is a hit.
+    Returns None if neither the skills nor their near-duplicates are hits.
     """
     return next(
         (

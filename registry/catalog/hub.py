@@ -1,9 +1,9 @@
 """The catalogue in the form in which ClawHub registries describe skills: slugs, owners, versions.
 
 A slug is a skill's name in a form for URLs. If several skills of a source would have the same slug,
-all except the first get a number at its end. The owner is the source. A version is ``0.0.N``; N
-counts how often the files of the skill changed. If the files change back to an earlier state, the
-skill gets a new, higher version.
+a number is added to the slugs of all except the first skill. The owner is the source. A version is
+``0.0.N``; N counts how often the files of the skill changed. If the files change back to an earlier
+state, the skill gets a new, higher version.
 """
 
 import re

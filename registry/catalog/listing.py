@@ -1,4 +1,4 @@
-"""The skills that match filters: a page of a list, the hits of a search, or all in batches."""
+"""List skills that match filters: a page of a list, the hits of a search, or all in batches."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ STEP: Final = 500
 
 
 def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the given filters; if they name a source, by the stored name of that source.
+    """Return the given filters; the name of a source is replaced by its stored spelling.
 
     Raises `SourceNotFound`. Raises `UsageProblem` if filters are given both as an object and as
     keywords.
@@ -65,9 +65,9 @@ def opened(
 ) -> Iterator[Listing]:
     """Open a page of skills that is read from the database while the caller iterates.
 
-    You can iterate several times and get the same skills. If the database can't be written while it
-    is read, the page is read at once and kept in memory: a caller such as a pager may wait for a
-    person. Raises the errors of `listed`.
+    You can iterate several times and get the same skills. If reading blocks other processes that
+    write, the page is read at once and kept in memory. Otherwise a caller that waits for a user,
+    such as a pager, would block them. Raises the errors of `listed`.
     """
     check_page(sort, limit, offset)
     wanted = chosen(core, filters, {})

@@ -192,10 +192,9 @@ def _fit_for_xml(text: str) -> str:
 
 
 def _location(path: str) -> str:
-    """Return a path unchanged, as the reference library writes it, unless it could contain a tag.
+    """Return a path as the reference library writes it; escape it if it could contain a tag.
 
-    If it could, the whole path is escaped. So another person's folder name can't end the XML
-    element.
+    So another person's folder name can't end the XML element.
     """
     return _xml(path) if "<" in path else _fit_for_xml(path)
 

@@ -60,8 +60,8 @@ class CurrentSkill:
     the stored values are known. If ``is_behind``, the stored version is out of date, because the
     database can't be written or a part of the folder can't be read.
 
-    ``version`` is given if not the current files are asked for, but those of a version. They are
-    read from the database.
+    ``version`` is the requested version of the skill; None if the current files are requested. The
+    files of a version are read from the database.
     """
 
     stored: StoredSkill
@@ -91,7 +91,7 @@ class CurrentSkill:
     def _copy(cls, core: Core, missing: StoredSkill, handle: str) -> Self | None:
         """Return a copy of a skill whose folder is missing, if the user gave a name and not a ref.
 
-        A name means any of the copies, but a ref means one particular skill.
+        A name means any copy of the skill, but a ref means one particular copy.
         """
         if handle != missing.skill.name:
             return None
@@ -110,7 +110,7 @@ class CurrentSkill:
         return cls._compared(core, stored) or cls.of(core, stored.place)
 
     def check_whole(self) -> None:
-        """Raise `SkillInaccessible` with the first part of the folder that can't be read."""
+        """Raise `SkillInaccessible` for the first part of the folder that can't be read, if any."""
         for finding in self.found.unread if self.found is not None else ():
             raise inaccessible(self.stored.path, finding)
 
@@ -316,9 +316,9 @@ def read_document(
 ) -> bytes:
     """Return the bytes of a SKILL.md from disk.
 
-    ``name`` is the file name of the SKILL.md, or None if the file is missing or unreadable. In that
-    case an error is raised; it has the stored findings or, if there are none, ``problems``. Raises
-    the errors of `read_bytes`.
+    ``name`` is the file name of the SKILL.md, or None if the file is missing or unreadable. If
+    ``name`` is None, an error is raised. The error has the stored findings or, if there are none,
+    ``problems``. Raises the errors of `read_bytes`.
     """
     if name is None:
         raise unusable(core.reader, stored, stored.skill.ref, problems)
@@ -333,10 +333,10 @@ def read_document(
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
 ) -> SkillInvalid | SkillHeld | VersionYanked:
-    """Return the error for a skill that can't be used, which the user requested by ``handle``.
+    """Return the error for an unusable skill that the user requested by ``handle``.
 
-    The error always has a reason. If the stored findings have none, the findings ``noticed`` are
-    used.
+    The error always has a reason: from the stored findings or, if these have no reason, from the
+    findings ``noticed``.
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)

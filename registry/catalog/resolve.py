@@ -1,4 +1,4 @@
-"""Find the one skill that a name or ref means; if there is none, suggest similar names."""
+"""Find the skill that a name or ref means; if there is no such skill, suggest similar names."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -25,11 +25,11 @@ SUGGESTIONS: Final = 5
 COMPARED: Final = 60
 """Maximum number of names that are compared completely with the handle, which is slow.
 
-If there are more, only the names that share most parts with the handle are compared.
+If there are more names, only those that share most parts with the handle are compared.
 """
 
 FEW: Final = 300
-"""If a registry has at most this many names, all are compared completely with the handle."""
+"""Number of names up to which all names are compared completely with the handle."""
 
 PIECES: Final = 4
 MAX_HITS: Final = 300
@@ -79,7 +79,7 @@ def nearest(names: Names, handle: str) -> list[str]:
 
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
-    """Return groups of (name, source) pairs whose names look alike, by their common appearance.
+    """Group (name, source) pairs whose names look alike, by their common appearance.
 
     A group has at least two different names, from different sources.
     """
@@ -140,7 +140,7 @@ def resolve(reader: Reader, handle: str) -> StoredSkill:
 
     This usually takes one query. If a handle with accents matches no skill, its other Unicode form
     (composed or decomposed) is tried. Raises `SkillAmbiguous`, with the refs to choose from, if
-    several skills match. Raises the errors of `not_found` if none does.
+    several skills match. Raises the errors of `not_found` if no skill matches.
     """
     found = _resolved(reader, handle)
     if found is None:
@@ -161,7 +161,7 @@ def _resolved(reader: Reader, handle: str) -> StoredSkill | None:
 def split_label(reader: Reader, handle: str) -> tuple[str, str] | None:
     """Split ``NAME@LABEL``; return None if the handle has no label.
 
-    A skill whose name contains the label comes first.
+    Also returns None if the whole handle means a skill.
     """
     parts = split(handle)
     if parts is None or _resolved(reader, handle) is not None:

@@ -82,7 +82,7 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Results of a sync that didn't find the skills of a source, but kept them in the registry."""
+"""Outcomes of a sync that missed skills of a source on disk, but kept them in the registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
 
 
 def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
-    """Return why a skill is listed, with other skills of its name, or the paths of its copies.
+    """Return why a skill is listed. The reasons include other skills of its name, or its copies.
 
     ``has_errors`` tells whether the skill has security errors.
     """

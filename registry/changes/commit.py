@@ -9,8 +9,8 @@ transaction commits first. 5. One rename publishes the change, and the replaced 
 
 One rename can't publish several skills. So a group of changes counts as made when the transaction
 that writes its journal rows commits. If a process finds a change in the journal that isn't
-published, it publishes the change. Only the process that began the changes can roll them back. Each
-change of a group can be finished without access to the sources of the other changes.
+published, it publishes the change. Only the process that began the changes can roll them back. To
+finish one change of a group, recovery needs only the source of this change.
 """
 
 import errno
@@ -78,7 +78,7 @@ def new_entry(
 ) -> JournalEntry:
     """Return the journal entry of a change that is staged in the folder of its operation.
 
-    ``facts`` replaces the default values of the entry's other columns.
+    ``facts`` holds values for columns of the entry, which replace the default values.
     """
     usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
@@ -171,7 +171,7 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 
 
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether a change is visible on disk; True if this can't be found out."""
+    """Tell whether a change is visible on disk. Return True if the disk can't be read."""
     try:
         with open_swap(context, entry) as swap:
             return swap.is_done()
@@ -300,9 +300,9 @@ def with_copies(
 ) -> list[StoredSkill]:
     """Return the copies of a skill that will be changed with it, followed by the skill itself.
 
-    Only copies on this machine are changed. Raises `UsageProblem` with ``force``. Raises
-    `ChangeRefused` if one copy is inside another, if there are too many copies, or if one is the
-    root of a source.
+    Only copies on this machine are changed. Raises `UsageProblem` if ``force``, because a forced
+    change covers only one skill. Raises `ChangeRefused` if one copy is inside another, if there are
+    too many copies, or if one is the root of a source.
     """
     if which is None:
         return [stored]

@@ -1,4 +1,4 @@
-"""Fix SKILL.md files: first show a diff, then change the file if it is still the same."""
+"""Fix SKILL.md files: first show a diff, then change the file unless it has changed since."""
 
 import os
 import secrets
@@ -51,7 +51,7 @@ class Fix(Value):
 def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
-    """Return the fixes that need no judgement. `SkillRegistry.fixes` lists the errors."""
+    """Return the fixes that need no judgement; `SkillRegistry.fixes` lists the errors."""
     wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
     found = (

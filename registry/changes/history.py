@@ -1,4 +1,4 @@
-"""The history of a skill: its revisions, the diff between two of them, and how to restore one."""
+"""The history of a skill: list its revisions, compare two revisions, and restore a revision."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -205,7 +205,7 @@ class History:
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return the path to which a removed skill would be restored, without restoring it.
+        """Return the path to which `restore` would write a removed skill; nothing is written.
 
         Raises the errors of `restore`.
         """

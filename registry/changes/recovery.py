@@ -1,8 +1,8 @@
 """Finish or undo a change on disk (`disk.swap`), then update the database from the disk.
 
 The same code completes changes that succeeded, changes that failed, and changes of dead processes.
-So every branch is used daily. It only gets changes that this user signed (see `unfinished`). Every
-path is computed from the source, the skill's folder and the number of the change.
+So every branch is used daily. This code only gets changes that this user signed (see `unfinished`).
+Every path is computed from the source, the skill's folder and the number of the change.
 """
 
 import json
@@ -81,9 +81,9 @@ def finish_all(
 ) -> list[StoredSkill | None]:
     """Finish or undo changes on disk, record the result in the database, then remove their files.
 
-    If ``back``, a group of changes is rolled back. If ``is_done``, the changes are certainly
-    visible on disk. The files are removed last, because a partly removed folder would look like an
-    edit.
+    If ``back``, a group of changes is rolled back. Set ``is_done`` if you know that the changes are
+    visible on disk. The staged files are removed last, because a partly removed folder would look
+    like an edit.
     """
     with ExitStack() as stack:
         swaps: list[Swap] = []
@@ -110,7 +110,7 @@ def finish_all(
 
 
 def settle(context: ChangeContext, swap: Swap) -> None:
-    """Finish or undo a change on disk, and move files that it didn't expect to ``conflict``."""
+    """Finish or undo a change on disk, and move unexpected files to the folder ``conflict``."""
     swap.settle(partial(_set_aside, context))
     # Flush the folder that got an entry before the folder that lost it.
     for place in swap.in_order:
@@ -143,8 +143,8 @@ def _clear(context: ChangeContext, number: str) -> None:
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Store the state of the entries' folders on disk in the database, and delete the entries.
 
-    If a folder can't be read (raises `SkillInaccessible`), the entries stay, because an unreadable
-    folder doesn't show whether the change was made.
+    Raises `SkillInaccessible` if a folder can't be read. The entries then stay, because an
+    unreadable folder doesn't show whether the change was made.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
@@ -207,7 +207,7 @@ def _record(
 
 
 def _event(context: ChangeContext, entry: JournalEntry) -> Mapping[str, Any] | None:
-    """Return what the audit log records about a change, or None if it records nothing."""
+    """Return the values that the audit log records about a change, or None if it records none."""
     operation = open_if_there(context.state.ops, entry.id)
     if operation is None:
         return None
@@ -268,9 +268,9 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Return True if the journal has no row of a change, so that the change is finished.
+    """Return True if a change is finished, which means that the journal has no row of it.
 
-    If so, possible edits among its files are moved to ``conflict``.
+    The staged files of a finished change that may be a user's edit are moved to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):

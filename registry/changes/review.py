@@ -1,7 +1,7 @@
 """Sources under review: tools and HTTP propose changes of their skills instead of making them.
 
-A caller that must not change such a source runs in `proposing`. Every function of this package that
-begins a change asks `propose_if_needed` first, so no tool can forget it.
+A caller that must not change such a source runs in a `proposing` block. Every function of this
+package that begins a change calls `propose_if_needed` first. So no tool can bypass the review.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,8 +70,9 @@ def propose_together(
 ) -> None:
     """Call `propose_if_needed` for a change of a skill, which is the last of ``group``.
 
-    The others are copies, which change with it. A proposal changes one skill, so it can't stand for
-    all of them: raises `ChangeRefused` if one of several is in a source under review.
+    The other skills of ``group`` are copies, which change together with the last skill. A proposal
+    can change only one skill. So if there are several skills and one is in a source under review,
+    raises `ChangeRefused`.
     """
     *copies, skill = group
     if not copies:

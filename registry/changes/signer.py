@@ -54,7 +54,10 @@ class Signer:
 
     @classmethod
     def known(cls, core: Core, root: str = "") -> Self | None:
-        """Return the signer that `of` returns, or None if this user has no key yet."""
+        """Return the same signer as `of`, or None if this user has no key yet.
+
+        Unlike `of`, this creates no key.
+        """
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, root)
 
@@ -84,7 +87,7 @@ class Signer:
         return hmac.compare_digest(self.sign(purpose, number, facts).encode(), signature.encode())
 
     def sign(self, purpose: Purpose, number: str, facts: object) -> str:
-        """Return the signature of these facts. It is valid for one purpose and one number."""
+        """Return the signature of these facts, which is valid for one purpose and one number."""
         bound = {
             "purpose": purpose,
             "number": number,

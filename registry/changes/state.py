@@ -48,7 +48,7 @@ RECORD: Final = "record"
 """Name of the file in an operation's folder that records the planned change."""
 
 EVENT: Final = "event"
-"""Name of the file in an operation's folder that records what the audit log will say about it."""
+"""Name of the file in an operation's folder that has the operation's record for the audit log."""
 
 META: Final = "meta.json"
 """Name of the file that records the deleted skill, in the skill's folder in the trash."""
@@ -67,7 +67,7 @@ class StateFolder:
         """Open the state folder of a source; create it if it is missing.
 
         ``inside`` is True if the state folder is in the root, and False if it is next to the root.
-        If it is None, `state_path` chooses.
+        If ``inside`` is None, `state_path` chooses the place.
         """
         made = cls.open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # `open` created it
@@ -155,7 +155,10 @@ def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
 
 
 def _make_sure(above: Folder, home: Folder) -> None:
-    """Flush new folders to disk once, even if the process that created them died."""
+    """Flush new folders to disk once.
+
+    If the process that created them died before this, the next process flushes them.
+    """
     ignore = Place(home, ".gitignore")
     if is_gone(ignore):
         above.sync()

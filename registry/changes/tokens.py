@@ -31,7 +31,7 @@ TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 USED_WITHIN: Final = timedelta(minutes=10)
 """Minimum time between two updates of the stored time at which a token was used last.
 
-So the stored time may be this much too early.
+So the stored time may be earlier than the last use, by at most this time.
 """
 
 
@@ -144,7 +144,7 @@ class Tokens:
         return found[0]
 
     def known(self, shown: str) -> Token | None:
-        """Return the token with a secret text; None if it is unknown or no longer valid."""
+        """Return the token with this secret text; None if there is no such valid token."""
         if not shown.startswith(BEGINNING):
             return None
         row = by_hash(self._core.reader, _hashed(shown))

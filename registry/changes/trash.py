@@ -112,7 +112,7 @@ def _stage(
 ) -> tuple[JournalEntry, Trashed]:
     """Compare a skill with the expected version, and stage its deletion.
 
-    ``check`` is the expected version. The signed record of the deletion is written into the trash.
+    ``check`` is the expected version. A signed record of the deletion is written into the trash.
     Returns the journal entry and the deleted skill.
     """
     if base.folder == ROOT:
@@ -269,9 +269,9 @@ def find_all_deleted(
 ) -> list[Deleted]:
     """Return the deleted skills that these names mean, each skill once.
 
-    Trash ids and handles of the form ``source/folder`` are resolved first. A plain name then means
-    a deleted skill that they don't already mean. Raises `SkillExists` if the folder of a skill
-    exists again, and the errors of `find_deleted` and `History.restore`.
+    Trash ids and handles of the form ``source/folder`` are resolved first. After that, a plain name
+    means a deleted skill that was not already found by an id or handle. Raises `SkillExists` if the
+    folder of a skill exists again, and the errors of `find_deleted` and `History.restore`.
     """
     held = list_trash(core)
     chosen = list(dict.fromkeys(names))
@@ -301,7 +301,7 @@ def find_all_deleted(
 def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
     """Return deleted skills, each after the copies that were deleted together with it.
 
-    Raises `SkillExists` if the folder of one of them exists again.
+    Raises `SkillExists` if the folder of one of these skills exists again.
     """
     held = list_trash(core)
     chosen: list[Deleted] = []

@@ -17,7 +17,10 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""The signed facts about a deleted skill. All other facts follow from the path of its folder."""
+"""Names of the signed facts about a deleted skill.
+
+All other facts are computed from the path of the skill's folder in the trash.
+"""
 
 
 @dataclass(frozen=True, slots=True)

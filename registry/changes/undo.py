@@ -125,8 +125,8 @@ class Undo:
         """Undo all changes, the latest first, and delete their records.
 
         If a skill has changed since the command, raises `ChangeNotUndone` and undoes nothing. If
-        the undo of a change fails, the changes that were undone before it stay undone, with a
-        warning.
+        the undo of one change fails, this warns, and the changes that are already undone stay
+        undone.
         """
         self._check()
         done: list[RecordedChange] = []
@@ -184,10 +184,11 @@ class Undo:
                 _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
-        """Return which copies can be changed together with the first skill, and the other skills.
+        """Return how to choose the copies of the first skill, and the skills to change separately.
 
-        A skill must be changed separately if it is no longer a copy of the first skill. These
-        skills are returned as indexes in ``there``.
+        The chosen copies are changed together with the first skill. A skill must be changed
+        separately if it is no longer a copy of the first skill. The skills to change separately are
+        returned as indexes in ``there``.
         """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known
@@ -268,9 +269,9 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return the reason why a change can never be undone, or None if it may be possible.
+        """Return the reason why a change can never be undone, or None if an undo may be possible.
 
-        It counts as possible if the disk of the source is not mounted now.
+        If the disk of the source is not mounted now, an undo may be possible later.
         """
         path = self.sources[change.source].path
         if not _has_state(path):

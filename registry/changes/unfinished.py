@@ -1,8 +1,8 @@
 """Find this user's unfinished changes, and finish or undo them when a registry is opened.
 
-This check is cheap enough for every open, because it starts from the disk and not from the journal.
-For each change with files in our state folders, it checks our signature and compares the journal's
-row. It never reads journal rows that other users wrote.
+The check starts from the disk and not from the journal, so it is fast enough for every open. For
+each change with files in our state folders, the check verifies our signature and compares the
+journal's row. It never reads journal rows that other users wrote.
 """
 
 from contextlib import suppress

@@ -124,13 +124,13 @@ def update_files(
 ) -> StoredSkill:
     """Write or remove files of a skill, without changing any other byte.
 
-    If ``if_hash`` is given, the change is refused if the skill no longer has this content hash.
-    Unless ``force``, it is also refused if the user edited the skill since the last sync
-    (`SkillChangedOnDisk`). ``executable`` sets or clears the executable bit, by path. ``copies``
-    selects the copies that are also changed; all are changed, or none.
+    If the skill doesn't have the content hash ``if_hash`` (if given), raises `SkillChangedOnDisk`.
+    Unless ``force``, also raises it if the user edited the skill since the last sync.
+    ``executable`` sets or clears the executable bit, by path. ``copies`` selects the copies that
+    are also changed; all are changed, or none.
 
-    A single file is exchanged without its folder. If several files change, the whole folder is
-    exchanged with a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
+    If one file changes, only this file is replaced. If several files change, the whole folder is
+    replaced by a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
     errors of `commit.commit`.
     """
     for path in edits:
@@ -168,7 +168,7 @@ def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool
     """Return the version that a change expects: the stored version, or the version on disk.
 
     With ``if_hash`` or ``force``, it is the version on disk. Without them, it is the stored
-    version; the change is then refused later, under the lock, if the user edited the folder. Raises
+    version. If the user edited the folder, the change is then refused later, under the lock. Raises
     `SkillChangedOnDisk` if the skill doesn't have the hash ``if_hash``, and `SkillInaccessible`.
     """
     if if_hash is None and not force:
@@ -310,7 +310,10 @@ def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
 
 
 def _with(mode: int, executable: bool | None) -> int:  # True, False or None (unchanged)
-    """Return a mode with the executable bit set or cleared, or unchanged if None."""
+    """Return ``mode`` with the executable bit set or cleared.
+
+    If ``executable`` is None, return ``mode`` unchanged.
+    """
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111
@@ -372,7 +375,10 @@ def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
-    """Raise `FolderPulled` if a lock lists the folder: links lead to it, and pulls update it."""
+    """Raise `FolderPulled` if a lock file lists the folder.
+
+    Links lead to such a folder, and pulls update it.
+    """
     folder = os.path.basename(base.folder)
     lock = None if folder == name else lock_of(base.path)
     if lock is not None:

@@ -1,8 +1,9 @@
 """The interface of a database, which SQLite and PostgreSQL implement.
 
-Reads and writes are written once for both databases, with ``?`` for values. SQL that differs
-between them is an attribute or a method here. The packages ``db/sqlite`` and ``db/postgres``
-implement it. Files with the same name in both (such as ``reader.py``) correspond to each other.
+Most SQL is written once for both databases, with ``?`` for values. If the databases need different
+SQL, it is an attribute or a method of a class here. The packages ``db/sqlite`` and ``db/postgres``
+implement these classes. Files with the same name in both (such as ``reader.py``) correspond to each
+other.
 """
 
 import json
@@ -44,7 +45,7 @@ SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
 
 
 class State(Enum):
-    """How a database's schema relates to this program: missing, older or current."""
+    """The state of a database's schema: missing, older than this program, or current."""
 
     EMPTY = "empty"
     BEHIND = "behind"
@@ -70,10 +71,10 @@ MAX_INTEGER: Final = (1 << 63) - 1
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace parameters that the database can't store.
+    """Replace parameters that the database can't store, so that the query finds nothing.
 
-    The query then finds nothing instead of failing. Such parameters are surrogates and NUL in text,
-    and integers of more than 64 bits.
+    Otherwise the query would fail. Such parameters are surrogates and NUL in text, and integers of
+    more than 64 bits.
     """
     return [
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -86,7 +87,7 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Adjacent words to search for; if ``prefix``, the last word may continue after its letters."""
+    """Adjacent words to search for; if ``prefix``, the last word may be the beginning of a word."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -117,8 +118,8 @@ class SearchTerms(NamedTuple):
     """The words of a query; `catalog.search.rank` decides which of them count.
 
     ``typed`` holds the words that the user typed, each with a prefix to try if no skill has the
-    word. ``compounds`` count only if a name, tag or description contains them. ``lay`` holds
-    synonyms of everyday words, ``foreign`` holds translations.
+    word. A word in ``compounds`` counts only if a name, tag or description contains it. ``lay``
+    holds synonyms of everyday words, ``foreign`` holds translations.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -327,9 +328,9 @@ Select: TypeAlias = tuple[str, Sequence[object]]
 class TextIndex(ABC):
     """Queries the full-text index, which matches inflected English words by their stems.
 
-    ``among`` holds the versions that a narrowed view shows; None means all versions. If it is
-    given, counts and weights come only from these versions, so results reveal nothing about other
-    skills.
+    ``among`` holds the versions that a narrowed view shows; None means all versions. If ``among``
+    is given, counts and weights come only from these versions. So results reveal nothing about
+    other skills.
     """
 
     def expect(  # noqa: B027  # a file sends no SELECT ahead
@@ -409,7 +410,8 @@ class Reader(ABC):
     """
 
     in_json_array: str
-    """SQL condition to put after a number: the JSON array in the parameter contains this number."""
+    """SQL condition to put after a number: the JSON array in the parameter contains the number.
+    """
 
     index: TextIndex
     """The full-text index of this database."""
@@ -423,14 +425,15 @@ class Reader(ABC):
     own_yanked: str = "1"
     """SQL expression: 1 if this reader shows yanked skills of the source ``src``, else 0.
 
-    It shows them only to their owner. A process that answers other users sets it to 0.
+    Only the owner of the source sees its yanked skills. A process that answers other users sets
+    this expression to 0.
     """
 
     listed: str | None = None
     """SELECT for the number of skills that a listing shows without filters, from stored totals.
 
-    It ends with a condition on the source ``src``. It does not count shadowing by projects. None if
-    the database stores no totals.
+    The SELECT ends with a condition on the source ``src``. It ignores that skills of projects
+    shadow other skills. ``listed`` is None if the database stores no totals.
     """
 
     json_each: str
@@ -442,11 +445,11 @@ class Reader(ABC):
     digest: str | None = None
     """SQL aggregate for a digest of the texts ``{}``.
 
-    If it is None, the database has no digest: read and compare the texts.
+    It is None if the database has no digest function. In that case, read and compare the texts.
     """
 
     semantic: str | None = None
-    """The folder of a model for sentence vectors, if searches use one."""
+    """The folder of the model for sentence vectors; None if searches don't use a model."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -469,9 +472,10 @@ class Reader(ABC):
 
     @property
     def visibility(self) -> Visibility:
-        """Which projects' skills are visible.
+        """The projects whose skills are visible.
 
-        This class shows all projects; see `db.scoped_reader`.
+        This class shows all projects. For a reader that shows some projects, see
+        `db.scoped_reader`.
         """
         return EVERYTHING
 
@@ -503,7 +507,10 @@ class Reader(ABC):
         return lambda: self.rows(*question)
 
     def finish(self) -> None:  # noqa: B027  # a file sends no SELECT ahead
-        """Announce that the next SELECT is the snapshot's last, so that the end is sent with it."""
+        """Announce that the next SELECT is the snapshot's last.
+
+        The end of the snapshot's transaction is then sent together with this SELECT.
+        """
 
     def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that ``question`` builds from the `visibility`."""
@@ -585,7 +592,7 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether a result is cached under this name; it may be outdated."""
+        """Tell whether a result, which may be outdated, is cached under this name."""
         return name in self._local.__dict__.get("memory", ())
 
 

@@ -4,7 +4,7 @@ The SQL uses skills ``s`` and sources ``src``. A project's skills are visible to
 the project's folder on its host, and shadow other skills only for these users.
 
 The stored values (`db.write.names`) don't depend on the working folder. Each query computes the
-values that do depend on it.
+values that depend on the working folder.
 """
 
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ STRONGEST_FIRST: Final = (
 )
 """ORDER BY list: skills by precedence.
 
-Precedence is decided first by the admin's numbers, then by owner, then by the owner's settings. No
-setting of an owner changes the position of the owner among the others.
+Precedence depends first on the admin's numbers, then on the owner, then on the owner's settings. So
+an owner's settings only change the order of the owner's own sources.
 """
 
 
@@ -172,8 +172,8 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 def _ref(visible: str) -> str:
     """Return SQL for the ref of a skill in this view.
 
-    For ``visible`` skills it is the bare name, if that means only one skill for this user. All
-    other skills keep the ref that finds them from any folder.
+    For ``visible`` skills, the ref is the bare name if the name means only one skill for this user.
+    All other skills keep their stored ref, which finds them from any folder.
     """
     return (
         f"CASE WHEN s.bare = 1 AND s.ref <> s.name AND {OFFERABLE} AND {visible} "

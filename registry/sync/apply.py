@@ -68,7 +68,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 PART: Final = 100
-"""Maximum number of versions that one transaction publishes, because other clients wait meanwhile.
+"""Maximum number of versions that one transaction publishes.
+
+Other clients that write must wait until the transaction ends.
 """
 
 AT_ONCE: Final = 2
@@ -77,8 +79,8 @@ AT_ONCE: Final = 2
 STATISTICS_AFTER: Final = 500
 """Minimum number of new skills after which a sync updates the query planner's statistics.
 
-A later sync does so only if the new skills are more than its other skills. Otherwise the server's
-autovacuum is enough.
+The sync must also add at least as many skills as stay unchanged in its sources. Otherwise the
+server's autovacuum is enough.
 """
 
 
@@ -137,7 +139,8 @@ class Store:
     def add(self, batch: Sequence[NewVersion], first: int | None) -> list[PublishedVersion]:
         """Store a batch of versions, and return the stored versions with their new ids.
 
-        ``first`` is the first of the ids reserved for them; None if ids are not reserved.
+        ``first`` is the first of the ids that are reserved for these versions; None if no ids are
+        reserved.
         """
         # Readers don't see staged versions. So on a server, other clients may write at the same
         # time.
@@ -277,8 +280,8 @@ def _publish(
     """Publish the staged versions and retire others in one transaction; see `publish`.
 
     Most edits are exchanged before the transaction takes the lock of writers, so that other clients
-    wait less. If another client then waits for one of these skills, everything happens under the
-    lock.
+    wait less. If another client waits for one of these skills, the transaction starts again and
+    does everything under the lock.
     """
     writer = core.writer
     first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]
@@ -442,10 +445,9 @@ def read_version(
 ) -> NewVersion | Unread:
     """Read a folder into a new version; return `Unread` if a part of the folder can't be read.
 
-    ``known`` holds the files and findings of the stored version ``before``. If it returns `Unread`,
-    the stored version ``before`` stays current. If ``from_remote``, the new
-    version is quarantined if it has security errors, unless ``before`` has the same files and is
-    trusted.
+    ``known`` holds the files and findings of the stored version ``before``. If the result is
+    `Unread`, the stored version ``before`` stays current. If ``from_remote``, the new version is
+    quarantined if it has security errors, unless ``before`` has the same files and is trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
     read = partial(read_folder, *what, with_contents=keep, recent=recent)

@@ -1,7 +1,7 @@
 """Store the files of skills in the database, so that older revisions can be restored.
 
-After a version was stored, its files are read a second time. The bytes of a file are stored only if
-they still have the hash that the version recorded.
+After a version was stored, this module reads its files a second time. The bytes of a file are
+stored only if they still have the hash that the version recorded.
 """
 
 from collections.abc import Collection, Iterator

@@ -22,7 +22,10 @@ from registry.db.versions import NewVersion
 from registry.sync.reading import Recent, Task, read_new
 
 _AHEAD: Final = 8
-"""Maximum number of pieces waiting for the helper, so that it has work while we store a batch."""
+"""Maximum number of pieces that wait for the helper.
+
+The helper reads them while this process stores a batch.
+"""
 
 _WAITING: Final = 12
 _WAITING_BYTES: Final = 8_000_000
@@ -45,8 +48,9 @@ Versions: TypeAlias = list[NewVersion]
 class Piece(NamedTuple):
     """A group of skill folders that one process reads at once.
 
-    ``task`` describes the folders for the helper process; None if the helper can't read them.
-    ``read`` reads the folders in this process. ``bytes`` is the total size of their files.
+    ``task`` describes the folders for the helper process; None if the helper can't read these
+    folders. The function ``read`` reads the folders in this process. ``bytes`` is the total size of
+    their files.
     """
 
     task: Task | None

@@ -1,7 +1,7 @@
-"""Record the origin of installed copies, as the lock file of their pull states it.
+"""Record the origin of installed copies, which the lock file of their pull contains.
 
 Another person may have written a lock file in a project. So a lock file counts only for folders of
-its own project, and only while the folders hold files with the recorded hash.
+its own project. It also counts only if the files in a folder have the recorded hash.
 """
 
 import json

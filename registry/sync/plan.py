@@ -102,8 +102,8 @@ class SourcePlan:
     def look(self, folder: str) -> ScannedFolder | None:
         """Return the cached scan of a folder, or scan it again; None if the folder is gone.
 
-        It does no harm if a file changed since the scan. Its new bytes are then stored with the old
-        fingerprint, so the next sync reads the file again.
+        A file may have changed since the scan, which does no harm. The new bytes of the file are
+        then stored with the old fingerprint, so the next sync reads the file again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
@@ -118,7 +118,7 @@ class SourcePlan:
             self.invalid_unchanged += row.status == "invalid"
 
     def report(self) -> SourceReport:
-        """Return the report of the source as it would be if the plan succeeds."""
+        """Return the report that the source will have if the plan succeeds."""
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -218,9 +218,9 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the differences between the scanned and the stored folders, both sorted by `position`.
 
-    A folder is the ``same`` if its fingerprint is equal and its file times are old enough: then
-    every later change of a file also changes the fingerprint. With ``verify``, an equal fingerprint
-    proves nothing.
+    A folder is the ``same`` if its fingerprint is equal and its file times are old enough. If the
+    times are old enough, every later change of a file also changes the fingerprint. With
+    ``verify``, no folder is the ``same``, because an equal fingerprint isn't trusted.
     """
     rows = iter(known)
     row = next(rows, None)
@@ -294,7 +294,7 @@ def _examine(
 
 
 BRAKE: Final = 10
-"""Number of missing skills up to which a source loses them without confirmation.
+"""Number of missing skills up to which a sync removes them without confirmation.
 
 If more skills are missing, and they are more than half of the source's skills, they stay stored
 until the user confirms the removal.
@@ -390,8 +390,8 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
     skills always stay. If the loss looks like an unmounted drive or an accident, they stay unless
     the user confirmed the removal (``prune``). Otherwise they are removed.
 
-    ``lost`` holds the missing skills. ``leaving`` is the number of stored skills whose old folder
-    is gone, including moved skills.
+    ``lost`` holds the missing skills. ``leaving`` is the number of stored skills whose folder is
+    gone, including skills that moved to another folder.
     """
     if part.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
@@ -423,7 +423,8 @@ def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedS
 
     ``added`` holds the source id, folder and tree hash of each new folder. If several removed
     versions have the files of a new folder, it is paired with the first version whose folder had
-    the same name as the new folder. If there is none, it is paired with the first version.
+    the same name as the new folder. If no folder had this name, the new folder is paired with the
+    first of these versions.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

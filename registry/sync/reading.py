@@ -37,7 +37,9 @@ The next sync then reads all skills again. Until that sync, `check` ignores the 
 
 
 RACY_NS = 2_000_000_000
-"""Minimum age of a file time at a scan, in nanoseconds, before an equal time proves an equal file.
+"""Minimum age of a file time at a scan, in nanoseconds.
+
+If the time is older at the scan, an equal time later proves that the file is unchanged.
 """
 
 
@@ -62,7 +64,7 @@ def is_same(stored: str, found: ScannedFolder) -> bool:
 def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     """Tell whether a file time is so close to the scan that equal times don't prove equal files.
 
-    A change just after the scan could leave the file time unchanged. ``scan_ns`` is the time at
+    If a file changes just after the scan, its time may stay the same. ``scan_ns`` is the time at
     which the scan started.
     """
     return found.newest_ns >= scan_ns - RACY_NS
@@ -260,7 +262,7 @@ _SAID: Final = "name description kind version license author compatibility".spli
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """The values that a new version takes over from the version that it replaces."""
+    """The values that a new version copies from the version that it replaces."""
 
     id: int
     uid: str
@@ -321,8 +323,8 @@ def _steps(
 ) -> Iterator[Any]:
     """Read a folder as `read_folder` does, in steps; the last step yields the `Reading`.
 
-    If ``is_new``, the folder will certainly be stored. So the result for a later folder need not
-    hold the same bytes again.
+    If ``is_new``, the caller will certainly store this folder. So if a later folder has files with
+    the same bytes, its result leaves out these bytes.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -471,10 +473,10 @@ def make_version(
 
 
 def _category_of(folder: str) -> str | None:
-    """Return the category of a skill that names none.
+    """Return the category of a skill without a category in its SKILL.md, from its folder.
 
-    Catalogues often group skills in folders by category. The folders of a plugin don't, such as
-    those in our own git repositories.
+    Catalogues often group skills in folders by category. But the folders of a plugin are not
+    categories, for example in our own git repositories.
     """
     above = os.path.dirname(folder)
     return None if not above or _PLUGIN.fullmatch(above) else above

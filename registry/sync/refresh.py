@@ -1,4 +1,4 @@
-"""Compare one stored skill with its folder before it is shown, and store it again if it changed."""
+"""Compare a stored skill with its folder before it is shown; store a changed skill again."""
 
 import time
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Compare a stored skill with its folder, and store the skill again if the folder changed.
 
-    Returns the skill, the scanned folder, and whether the stored skill is still out of date. It
-    stays out of date if the database can't be written, or if a part of the folder can't be read
-    (see ``unread`` of the folder).
+    Returns the skill, the scanned folder, and whether the stored skill is still out of date. The
+    stored skill stays out of date if the database can't be written. It also stays out of date if a
+    part of the folder can't be read (see ``unread`` of the folder).
 
     Returns None if another process replaced the skill in the meantime. Raises `SkillMissing` if the
     folder is gone, and `SkillInaccessible` if the folder or its SKILL.md can't be read.
@@ -49,8 +49,8 @@ def _reimport(
 ) -> Sequence[Diagnostic]:
     """Read a folder and store it as a new version, unless another client changes the skill first.
 
-    Returns the findings about unreadable parts; if there are any, the stored version stays. Raises
-    `SkillInaccessible` if SKILL.md can't be read.
+    Returns the findings about unreadable parts of the folder. If a part is unreadable, the stored
+    version stays. Raises `SkillInaccessible` if SKILL.md can't be read.
     """
     from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version

@@ -27,7 +27,8 @@ WAIT_SECONDS = 3600.0
 PATIENCE_SECONDS = 1.0
 """Seconds to wait until another sync ends.
 
-The sync of a watching process takes less time, so it doesn't make this sync fail.
+The sync of a watching process takes less time. So if it runs at the same moment, this sync doesn't
+fail.
 """
 
 MAX_TOUCHED = 400
@@ -98,10 +99,10 @@ def _plan(
 
 
 def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
-    """Plan to drop stored versions of links that now lead into a source, in sources not synced now.
+    """Plan to drop versions of links that now lead into a source, in sources that this sync skips.
 
-    These links led outside all sources before, so they were stored as skills. Now the folder that a
-    link leads to is counted instead.
+    Before, these links led outside all sources, so the links were stored as skills. Now the folder
+    to which a link leads is stored as the skill instead.
     """
     synced = {part.source.id for part in plan.sources}
     homes = {one.id: one.path for one in own if one.id not in synced}

@@ -149,7 +149,7 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
 
     A folder called just "skills" is named after the folder that contains it. For example,
     ``~/.claude/skills`` is "claude". If that name is taken, the names of outer folders are added in
-    front, as in "project-claude", or else a number at the end.
+    front, as in "project-claude". If these names are also taken, a number is added at the end.
     """
     parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
     telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
@@ -457,7 +457,7 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
     """Return the source to write to: the named source, the only source, or the one in the settings.
 
-    With ``to_read``, a source of another machine is accepted if this machine has none. Raises
+    With ``to_read``, a source of another machine is accepted if this machine has no source. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
@@ -501,9 +501,9 @@ def _target(
 class Change(TypedDict, total=False):
     """The properties of a source to change.
 
-    ``team`` is the team that sees the source; if empty, all users see it. ``owner`` is the new
-    owner, which only an admin can set. ``review``: whether changes that are published, or made
-    through tools, must be approved.
+    ``team`` is the team that sees the source; if ``team`` is empty, all users see the source.
+    ``owner`` is the new owner, which only an admin can set. ``review`` tells whether changes over
+    HTTP or through tools must be approved.
 
     With ``as_admin``, an admin can change a source of another role or machine. On a server,
     ``priority`` then ranks the source among the sources of all owners. Without ``as_admin``, it

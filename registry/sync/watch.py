@@ -66,7 +66,7 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
-    """Tell whether a changed path may also concern skills other than the skill in ``folder``."""
+    """Tell whether a change at this path may affect skills other than the one in ``folder``."""
     name = os.path.basename(path)
     inside = os.path.dirname(below) or ROOT
     if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
@@ -91,17 +91,19 @@ FULL_SECONDS: Final = 300.0
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
-"""`POLL_SECONDS` is the number of seconds between syncs if there are no file events.
+"""Factor for the time between syncs if there are no file events.
 
-A sync that takes t seconds is repeated after `POLL_SHARE` * t seconds, if that is longer.
+If a sync took t seconds, the next sync starts after `POLL_SHARE` * t seconds, but not before
+`POLL_SECONDS`.
 """
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""`COMPARE_SECONDS` is the maximum number of seconds between comparisons of the list of skills.
+"""Maximum pause between two comparisons of the list of skills, in seconds.
 
-After a comparison that took t seconds, the next one waits `COMPARE_SHARE` * t seconds, if that is
-shorter. On a server, each watching process compares after every write of any client.
+If a comparison took t seconds, the pause after it is `COMPARE_SHARE` * t seconds, but at most
+`COMPARE_SECONDS`. The pause limits the work on a server, where each watching process would
+otherwise compare after every write of any client.
 """
 
 
@@ -227,7 +229,7 @@ class Watcher:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the enabled sources whose folders exist; values that a sync changes are left out.
+        """Return the enabled sources whose folders exist, without the values that a sync changes.
 
         While the version of the database stays the same, the list of sources isn't read again.
         """
@@ -278,7 +280,7 @@ class Watcher:
     def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
         """Refresh the skills that contain the changed paths.
 
-        If that isn't enough, the source is marked for a sync.
+        If other skills may also have changed, or a refresh fails, the source is marked for a sync.
         """
         for source in sources:
             if source.name not in touched or source.name in self._owed:
@@ -421,7 +423,10 @@ class Watching(Watcher):
                 raise failure
 
     def end(self) -> None:
-        """Stop watching as `stop` does, but raise no error; a later call of `stop` raises it."""
+        """Stop watching as `stop` does, but raise no error.
+
+        A later call of `stop` raises the first error.
+        """
         super().stop()
         if not self.is_own_thread:
             self._followers.discard(self)

@@ -19,10 +19,10 @@ from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
 MAX_AHEAD: Final = 5
-"""Maximum number of better hits that an explanation names."""
+"""Maximum number of better hits in an explanation."""
 
 MAX_TO_WRITE: Final = 8
-"""Maximum number of missing words that an explanation names."""
+"""Maximum number of missing words in an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AskedWord(Value):
     """A search word, and the parts of the skill that contain the word with any ending.
 
     If ``word`` is a synonym or a correction, ``said`` is the word that the user typed. ``telling``
-    is how rare the word is, from 0 (every skill has the word) to 1 (no skill has it).
+    is the rarity of the word, from 0 (every skill has the word) to 1 (no skill has it).
     """
 
     word: str
@@ -237,7 +237,7 @@ class _Search:
     def reasons(
         self, subject: Explanation, version: int, words: Collection[AskedWord]
     ) -> Iterator[Diagnostic]:
-        """Yield the reasons why a skill is not a hit that `catalog.why` doesn't know."""
+        """Yield reasons why a skill is not a hit, except the reasons that `catalog.why` gives."""
         is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
         for name, value in _given(self.filters) if is_usable else ():
             alone: Mapping[str, object] = {name: value, "ids": [version]}

@@ -66,7 +66,7 @@ SNIPPET: Final = 160
 
 _SMALL_K: Final = "\N{KELVIN SIGN}"
 _SMALL_I: Final = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"
-"""Capital letters outside ASCII whose lower-case form is or contains an ASCII letter."""
+"""Capital letters outside ASCII whose lower-case form is an ASCII letter, or contains one."""
 
 
 def make_snippet(body: str, description: str, terms: Sequence[Term]) -> str:
@@ -95,7 +95,7 @@ def _first_match(text: str, terms: Sequence[Term]) -> int | None:
 def _lowered(text: str, for_ascii: bool) -> str:
     """Return a text in lower case, in which every character keeps its offset.
 
-    If ``for_ascii``, only the ASCII letters of the result must be in lower case.
+    If ``for_ascii``, letters outside ASCII may stay in upper case.
     """
     if for_ascii and not text.isascii() and _SMALL_K not in text and _SMALL_I not in text:
         # This is ten times as fast as converting each letter.
@@ -138,7 +138,7 @@ BEST: Final = 5
 """Number of best hits, for each query, from which the confidence is computed."""
 
 COVERED: Final = 20
-"""Number of best hits that are reordered by the words in their name, tags and description."""
+"""Number of best hits that are sorted again, by the words in their name, tags and description."""
 
 NAMED: Final = 10.0
 """Score of a skill whose name is exactly the query; all other scores are lower."""
@@ -165,8 +165,8 @@ def search(
 
     If there are several queries, their hits alternate, beginning with the best hit of each query. A
     skill and its copies and near-duplicates count as one hit. If more than `MAX_RANKED` skills
-    match, only the best are counted, or as many as the page needs. Raises `UsageProblem` if there
-    are too many queries, or none.
+    match, only the best of them are counted. If the page needs more skills, more are counted.
+    Raises `UsageProblem` if there are too many queries, or none.
     """
     most = MAX_RANKED
     with reader.snapshot():
@@ -363,9 +363,9 @@ def _scores(
 
 
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
-    """Return the hits of one query, the best hits reordered.
+    """Return the hits of one query, with the best `COVERED` hits in a better order.
 
-    They are reordered by the query words that their names, tags and descriptions contain.
+    These hits are sorted by the query words that their names, tags and descriptions contain.
     """
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
@@ -396,9 +396,9 @@ def _gathered(
 ) -> list[Match]:
     """Return the hits, each with its near-duplicates, and with translations of it.
 
-    The near-duplicate from the source of highest precedence is shown, so that
-    another person's copy can't replace it. Between sources of different owners, only a precedence
-    that an admin has set counts. If there is none, the better match is shown.
+    The near-duplicate from the source of highest precedence is shown, so that another person's copy
+    can't replace it. Between sources of different owners, only a precedence that an admin has set
+    counts. If the admin set no precedence, the better match is shown.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
@@ -449,7 +449,7 @@ def _translations(
 
 
 def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:
-    """Return near-duplicates in the order in which they are preferred. Only the first is shown."""
+    """Sort near-duplicates by preference, best first. A search shows only the first of them."""
     known = {one: precedences.get(one, Precedence()) for one in members}
     top = max(one.admin for one in known.values())
     owner = next(one.owner for one in known.values() if one.admin == top)

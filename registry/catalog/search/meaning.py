@@ -39,10 +39,13 @@ KEY: Final = 8
 """Number of bytes that identify the model, at the start of a stored vector."""
 
 SHARE: Final = 10
-"""At most one of ``SHARE`` skills is near a query: in a small catalogue, most have no relation."""
+"""At most one of ``SHARE`` skills counts as near a query.
+
+In a small catalogue, most skills have nothing to do with the query.
+"""
 
 _MORE: Final = 4
-"""How many times more near skills are looked up than needed, because a filter may hide some."""
+"""Near skills to look up for each skill that is needed, because a filter may hide some."""
 
 _OF_TOKENS: Final = 3
 """Number of dimensions of a result with a vector for each token."""
@@ -154,8 +157,9 @@ def nearest(
 ) -> list[list[int]]:
     """Return for each query the skills with the nearest meaning, the nearest first.
 
-    At most ``most`` skills that meet the condition, and that are ``among`` those of a view, are
-    returned. There are none if the setting ``semantic`` isn't used.
+    The result has at most ``most`` skills, which meet the condition. If ``among`` is given, the
+    result has only skills of this view. If the setting ``semantic`` isn't used, the result is
+    empty.
     """
     model = _model(reader.semantic) if reader.semantic else None
     if model is None:
@@ -186,8 +190,8 @@ def nearest(
 def store(core: Core, progress: Callable[[str, int, int | None], None] | None = None) -> None:
     """Compute and store the missing vectors of skills, if the setting ``semantic`` is used.
 
-    If the model can't be loaded, or the user interrupts this, the user is warned. The sync before
-    is complete, and the next one goes on.
+    If the model can't be loaded, or the user interrupts this function, the user is warned. The sync
+    before it stays complete. The next sync computes the vectors that are still missing.
     """
     if not core.settings.semantic:
         return

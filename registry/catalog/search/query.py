@@ -79,7 +79,7 @@ _FUNCTION_WORDS_OF: Final[dict[str, frozenset[str]]] = {
 OTHERS: Final = frozenset().union(*_FUNCTION_WORDS_OF.values()) - frozenset(
     "ai ci dal die dos ed ha in man me ni on sem sui sur toi was".split()
 )
-"""Function words to leave out of a query; words that also mean something in English stay."""
+"""Foreign function words to leave out of a query, except those with a meaning in English."""
 
 FUNCTION_WORDS: Final = ENGLISH | OTHERS
 
@@ -99,7 +99,7 @@ Term: TypeAlias = tuple[str, ...]
 """Lower-case words that must follow each other."""
 
 MAX_TERMS: Final = 32
-"""Maximum number of terms that are used. The first words of a long query show its topic."""
+"""Maximum number of terms of a query; later terms are ignored, because the first show the topic."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
@@ -220,7 +220,8 @@ def joined(terms: list[Term]) -> list[Term]:
 def joined_in(text: str, terms: list[Term]) -> list[Term]:
     """Return the compounds of adjacent words.
 
-    In a short query, a function word may also be a part: "one login". In a sentence it rarely is.
+    In a short query, a part of a compound may also be a function word: "one login". In a sentence,
+    a function word is rarely a part of a compound.
     """
     every: list[Term] = [(word,) for word in split(text.casefold())]
     near = pairwise(every) if len(every) <= _MAX_SHORT else ()
@@ -303,7 +304,7 @@ def other_words(query: str) -> OtherWords:
 
 
 def said_for(query: str) -> dict[Term, str]:
-    """Return, for each term of `other_words`, the words of the query that it replaces."""
+    """Map each term of `other_words` to the words of the query from which it was derived."""
     lay, foreign = _meant(query)
     return {tuple(meant.split()): said for meant, said in {**foreign, **lay}.items()}
 
@@ -335,10 +336,10 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def language_of(query: str) -> Sequence[str]:
-    """Return the language of a query that isn't in English; several if they look alike.
+    """Return the language of a query that isn't in English; several if the languages look alike.
 
-    It is the language with the most function words. Words of one letter tell nothing. The result is
-    empty if the query is in English, or has no function words.
+    The language is chosen by the number of its function words in the query. Words of one letter
+    don't count. The result is empty if the query is in English, or has no function words.
     """
     told = _function_words_in(query)
     most = max(told.values())
@@ -363,7 +364,7 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _known_in(text: str) -> list[tuple[int, str]]:
-    """Return the longest known words in an unspaced text, each with its place."""
+    """Return the longest known words in an unspaced text, each with its offset."""
     known = _unspaced_words()
     found: list[tuple[int, str]] = []
     start = 0
@@ -381,8 +382,9 @@ def _in_words(
 ) -> Iterator[tuple[str, str]]:
     """Yield the meanings of known words and phrases in a list of words, each with the words.
 
-    The first word must be the first of the list. The others may follow in any order, with at most
-    `_BETWEEN_WORDS` other words between them: "cancel their subscription".
+    The first word of a phrase must be the first of the list. The phrase's other words may follow in
+    any order, with at most `_BETWEEN_WORDS` other words between them. For example, "cancel their
+    subscription" contains "cancel subscription".
     """
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
@@ -425,7 +427,7 @@ def _is_same(known: str, word: str, least: int = _BEGINNING) -> bool:
 
 
 def _is_surely_same(known: str, word: str) -> bool:
-    """Tell the same of words whose language isn't known: "poster" and "postal" aren't the same."""
+    """Like `_is_same`, but stricter, for words of unknown language: "poster" isn't "postal"."""
     return _is_same(known, word, _LONG_BEGINNING if word.isascii() else _BEGINNING)
 
 

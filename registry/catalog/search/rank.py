@@ -52,9 +52,10 @@ further word is searched, because it would take time and improve little.
 """
 
 EVERYWHERE: Final = 10_000
-"""A word in at least this number of bodies is ignored there; counting stops at this number.
+"""A word in at least this number of bodies is not searched in bodies.
 
-If all words of a query are so common, only the rarest of them is searched in bodies.
+Counting a word stops at this number. If all words of a query are so common, only the rarest of them
+is searched in bodies.
 """
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
@@ -84,17 +85,17 @@ Few skills have words such as "nice", but these words tell nothing about a task.
 """
 
 _TELLING: Final = 5
-"""Number of words of a query, the rarest, that must be in a head.
+"""Number of a query's rarest words from which the confidence is computed.
 
-Whole sentences have more words than the head of any skill.
+A sentence as a query has more words than the head of any skill.
 """
 
 _SHORT: Final = 4
 _LENIENT: Final = 1.14
 """Factor for the confidence of queries with more than ``_SHORT`` words.
 
-If one of three keywords is missing, the skill is about something else. But a sentence also has
-words that no author would write.
+If a skill lacks one of three keywords, it is about something else. But a sentence also has words
+that no author of a skill would write.
 """
 
 _LEAST: Final = 0.1
@@ -123,14 +124,14 @@ _SELDOM: Final = 5000
 _TIMES: Final = 100
 """A word that fewer than one body in ``_SELDOM`` contains may be misspelt.
 
-It is replaced if a similar word is in ``_TIMES`` as many texts.
+Such a word is replaced if a similar word is in more than ``_TIMES`` times as many texts.
 """
 
 
 class Among(NamedTuple):
-    """The versions that a view shows if it doesn't show all skills.
+    """The versions of a view that doesn't show all skills.
 
-    ``key`` is different for each such view of a database, so it can be used for caches.
+    ``key`` identifies the view in caches: each such view of a database has another key.
     """
 
     ids: frozenset[int]
@@ -260,7 +261,7 @@ def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: 
 def counted(
     reader: Reader, looked_for: Sequence[tuple[Term, Pattern]], among: Among | None = None
 ) -> list[Word]:
-    """Return words with the number of skills that contain their patterns."""
+    """Return these words, each with the number of heads and of bodies that contain its patterns."""
     held = _held(reader, [pattern for _, pattern in looked_for], among)
     size = reader.index.size(reader) if among is None else len(among.ids)
     return [Word(*one, *counts, size) for one, counts in zip(looked_for, held, strict=True)]
@@ -298,7 +299,7 @@ def _pattern(term: Term) -> Pattern:
 def _instead(
     reader: Reader, words: Sequence[Word], kept: Collection[str], among: Among | None
 ) -> list[Word]:
-    """Return the words; replace a word that no skill contains, or that is probably misspelt."""
+    """Return the words; words that no skill has, or that look misspelt, are replaced."""
     found = list(words)
     unknown = [
         place
@@ -337,8 +338,9 @@ def _is_doubtful(word: Word, kept: Collection[str]) -> bool:
 def _spelled(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return a word with the spelling that skills use.
 
-    The word may be two words ("powerbi"), or misspelt. If some bodies contain it, a similar word
-    must be in many times more texts. Known English words stay as they are.
+    The word may be two words ("powerbi"), or misspelt. If some bodies contain the word, it is only
+    replaced by a similar word that many times more texts contain. Known English words stay as they
+    are.
     """
     said = word.typed[0]
     parts = [(said[:at], said[at:]) for at in range(_MIN_PART, len(said) - _MIN_PART + 1)]
@@ -353,7 +355,7 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return the most frequent of the words with a similar spelling, or the word itself.
 
     The index has the words of all skills. If the view doesn't show all skills, the most similar
-    words may be in hidden skills only. So such a search tries all similar words.
+    words may be in hidden skills only. So a search in such a view tries all similar words.
     """
     said = stem(word.typed[0])
     slips = reader.index.known(reader, _slips(said)) if len(said) >= _MIN_SPELLED else []
@@ -554,7 +556,7 @@ _FEW: Final = 2, 4
 def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
     """Return shorter queries whose words are together in the head of one of these skills.
 
-    The most telling words come first. For words of other languages, English ones are suggested.
+    The most telling words come first. For foreign words, their English translations are suggested.
     """
     heads = [_stems(head_of(skill)) for skill in skills]
     found: dict[str, float] = {}
@@ -576,7 +578,8 @@ def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
 def respelled(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[tuple[str, str], ...]:
     """Return the words that were searched with another spelling, and the words that were used.
 
-    A used word is written as in the heads of these skills, because the index has only its stem.
+    A word that was used has the spelling of these skills' heads, because the index has only its
+    stem.
     """
     heads = dict.fromkeys(one for skill in skills for one in words(head_of(skill).casefold()))
     found: dict[str, str] = {}
@@ -615,8 +618,8 @@ def wanted(asked: Asked) -> Wanted:
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
     """Return each typed word with its forms and its compound with an adjacent word.
 
-    A compound ("websocket") may be found instead of both words ("web socket"); it isn't an
-    additional word.
+    A compound ("websocket") may be found instead of both words ("web socket"). It doesn't count as
+    an additional word.
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]

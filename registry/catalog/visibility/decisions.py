@@ -50,7 +50,7 @@ def decisions(
     name: str | None = None,
     source_id: int | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield each visible skill by name: the id of its version, the skill, and the decision.
+    """Yield (version id, skill, decision) for each visible skill, sorted by name.
 
     A skill is visible if no skill of a source with higher precedence shadows it. A skill that the
     personality does not see shadows no other skill. ``environ`` holds the environment variables
@@ -75,8 +75,9 @@ def decisions(
 class Decided:
     """The decisions of a personality for all skills, in little memory.
 
-    ``ids`` are the versions, by name of the skill. ``places`` are the places of their decisions in
-    ``choices``, which has each different decision once.
+    ``ids`` are the ids of the versions, sorted by the name of the skill. ``choices`` has each
+    different decision once. ``places`` has, for each version, the index of its decision in
+    ``choices``.
     """
 
     ids: "array[int]"
@@ -94,7 +95,10 @@ class Decided:
         return cls(ids, places, tuple(choices))
 
     def rules(self) -> list[tuple[str, bool, int]]:
-        """Return each rule, whether its skills are visible, and their number, the highest first."""
+        """Return each rule, whether its skills are visible, and the number of its skills.
+
+        The rule with most skills comes first.
+        """
         counts = Counter[tuple[str, bool]]()
         for place, count in Counter(self.places).items():
             choice = self.choices[place]
@@ -523,7 +527,7 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill whose stored version is visible, if the version on disk is also visible.
+    """Return a skill whose stored version is visible, if the SKILL.md on disk is also visible.
 
     Raises `SkillInvalid` if the SKILL.md on disk is invalid and `SkillNotVisible` if it isn't
     visible. Also raises the errors of reading the file.

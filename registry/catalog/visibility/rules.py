@@ -119,7 +119,7 @@ class Host:
         self._programs: dict[str, bool] = {}
 
     def is_like(self, environ: Mapping[str, str]) -> bool:
-        """Tell whether ``environ`` gives the same answers to all questions asked so far."""
+        """Tell whether ``environ`` agrees about all variables and programs looked up so far."""
         other = Host(environ)
         return all(
             other.has_variable(name) == has for name, has in self._variables.items()
@@ -139,9 +139,10 @@ class Host:
 
 
 def decide(facts: PolicyFacts, personality: Personality | None, host: Host) -> Decision:
-    """Decide whether a model with this personality sees a skill; if None, any model.
+    """Decide whether a model with this personality sees a skill.
 
-    The caller has already checked that no other skill shadows this skill.
+    If the personality is None, decide for any model. The caller has already checked that no other
+    skill shadows this skill.
     """
     if facts.hidden:
         return HIDDEN
@@ -191,7 +192,7 @@ def _by_capability(facts: PolicyFacts, ingest: GlobalIngest) -> Decision:
 
 
 def _unreachable(facts: PolicyFacts, personality: Personality, host: Host) -> Decision | None:
-    """Return the decision to hide a skill because its requirements aren't met, or else None."""
+    """Return the decision to hide a skill with unmet requirements; None if they are met."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
         return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")

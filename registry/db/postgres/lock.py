@@ -3,9 +3,9 @@
 The lease is a row and not an advisory lock. An advisory lock belongs to a connection, and a pooler
 may give the connection to another client.
 
-If a process pauses for longer than the lease, another process may take the lease, and then the
-first process publishes nothing more. If the process that holds the lease was on this machine and
-has died, the next process takes the lease at once.
+If a process pauses for longer than the lease, another process may take the lease. The first process
+then publishes nothing more. If the process that holds the lease was on this machine and has died,
+the next process takes the lease at once.
 """
 
 import os
@@ -55,7 +55,7 @@ _UNWRITABLE: Final = (
 _SETTINGS: Final = {"lock_timeout": "1s"}
 """Settings for renewals.
 
-A publishing sync locks the row of the lease, so a renewal waits at most this long for it.
+A sync that publishes locks the row of the lease, and a renewal waits at most this long for the row.
 """
 
 _OVER: Final[set[str]] = set()
@@ -117,7 +117,8 @@ class ServerLock:
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Call it in a writing transaction: until the transaction ends, no process can take the lease.
+        Call this method in a writing transaction. Until the transaction ends, no process can take
+        the lease.
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (

@@ -212,7 +212,9 @@ class PostgresReader(Reader):
         return getattr(self._local, "pinned", None)
 
     def _asked(self, ask: "Callable[[Session], T]") -> T:
-        """Call ``ask`` with a connection, and return its result; a snapshot has its own connection.
+        """Call ``ask`` with a connection, and return its result.
+
+        Within a snapshot, this is the connection of the snapshot.
 
         If an idle connection was closed since its last use, another connection is tried. If a new
         connection fails at once, the error is raised.
@@ -258,7 +260,7 @@ class PostgresReader(Reader):
             self._give(session)
 
     def _take(self) -> "tuple[Session, bool]":
-        """Take a connection from the idle connections, or open one; also tell whether it is new."""
+        """Return an idle connection or a new connection, and whether the connection is new."""
         import psycopg
 
         from registry.db.postgres.session import READING, Session

@@ -46,7 +46,9 @@ _OWNED: Final = f"{_DECISION}, archive"
 """The columns of a proposal that the owner of its source may update."""
 
 _APPROVER: Final = "role"
-"""A column of proposals that no update changes. The right to update it is the right to approve."""
+"""A column of proposals that no update changes; the right to update it means the right to
+approve.
+"""
 
 _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
@@ -54,8 +56,8 @@ _COUNTED: Final = {
 }
 """The columns in which a reader counts how often skills are listed, found and read.
 
-A reader may update only these columns. A right to update the whole table would also be a right to
-lock it.
+A reader may update only these columns. With the right to update the whole table, a reader could
+also lock it.
 """
 
 _ONLY_READ: Final = ("usage", "totals", "content_uses", "audit", "alembic_version")
@@ -207,7 +209,7 @@ def granting(
     The statements can be run again without harm. If a writer becomes a reader, it loses the right
     to write, unless a group gives it this right.
 
-    ``approve``: the role may also decide on proposals; otherwise it loses this right.
+    With ``approve``, the role may also decide on proposals; without it, the role loses this right.
 
     If ``team`` is given, the role sees the sources of this team, of the teams that it already
     belongs to, and sources without a team. If None, it sees the sources of all teams.
@@ -264,7 +266,7 @@ def in_force(ask: Ask) -> dict[str, RoleRights]:
 
 
 def granting_again(ask: Ask) -> list[str]:
-    """Return the statements that give all roles their rights also for tables added since."""
+    """Return the statements that give all roles their rights in tables that were added since."""
     schema = _Schema.of(ask)
     return [
         one

@@ -171,7 +171,7 @@ class VectorIndex(TextIndex):
 
 @dataclass(slots=True)
 class _Expected:
-    """The SELECTs that were sent ahead for a search, and its answer once the rows are read."""
+    """The SELECTs that were sent ahead for a search, and their answer after the rows were read."""
 
     queries: Sequence[Query]
     rows: Sequence[Callable[[], list[tuple[Any, ...]]]]

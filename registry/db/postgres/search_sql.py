@@ -24,9 +24,9 @@ COLUMNS: Final[dict[IndexPart, str]] = {"heads": "head", "bodies": "body"}
 LOOKED_AT: Final = 600
 """Number of bodies in which the words of a query are counted.
 
-To read the words of a body costs ten times as much as to find it. So bodies are first ordered as if
-they had each word as often as texts of their size usually do, together with the scores of their
-heads. Only the best are read.
+To read the words of a body takes ten times as long as to find the body. So bodies are first ordered
+by an estimate: that they have each word as often as texts of their size usually do. The scores of
+their heads are added. Only the words of the best bodies are read.
 """
 
 _USUAL_HEAD, _USUAL_BODY = 45, 1000
@@ -170,7 +170,7 @@ are searched only in heads.
 """
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
-"""The kinds of words in the rows of a search: typed words, compounds, synonyms, translations."""
+"""Kinds of words in the rows of a search: typed words, compounds, synonyms, translations."""
 
 TOLD: Final = 40
 """Number of best skills whose metadata is returned together with the search results."""

@@ -1,11 +1,11 @@
 """A connection that sends statements without results together with later statements.
 
-Waiting for a result costs a round trip to the server, and during a transaction all other writers
-wait for it. So a transaction of a `Session` queues statements that return no rows. They are sent
-with the next statement that returns rows, or at the end of the transaction.
+Waiting for a result takes a round trip to the server. During a transaction, all other writers wait
+as well. So a transaction of a `Session` queues statements that return no rows. They are sent with
+the next statement that returns rows, or at the end of the transaction.
 
-The whole queue is sent at once. So if a client is suspended, the server never waits in the middle
-of the queue, where no timeout applies.
+The whole queue is sent at once. No timeout applies in the middle of the queue. But a server never
+waits there, even if the client is suspended.
 
 Each transaction sends the connection's settings again, and they end with the transaction. Behind a
 pooler, the next transaction may use another connection, and another program may get this
@@ -39,7 +39,7 @@ READING: Final = {"transaction_read_only": "on"}
 IDLE_SECONDS: Final = 10
 """Maximum idle time of a transaction that holds the lock of writers, in seconds.
 
-All other writers wait for it.
+All other writers wait until the transaction ends.
 """
 
 WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
@@ -106,7 +106,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_keeping(self) -> bool:
-        """Whether a transaction is queueing statements; `begin` starts this."""
+        """Whether a transaction, which `begin` started, is queueing statements."""
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:

@@ -202,7 +202,7 @@ If two processes do this at once, the second process waits for the first, and th
 """
 
 _MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
-"""SQLSTATEs of that error: another process created the table at the same time."""
+"""SQLSTATEs of the error if another process created the table at the same time."""
 
 _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
