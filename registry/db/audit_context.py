@@ -20,8 +20,8 @@ class AuditContext:
 
     ``tool`` is a command of the program, or a tool of a toolset. ``client`` is the name that an MCP
     client gives itself. ``command`` is a hex number that all changes of one run share; None if each
-    change is separate. ``event`` is what the audit log records for each changed skill; if None, it
-    records nothing. ``person`` and ``token`` are the name and the number of the user's token.
+    change is separate. ``event`` is the event that the audit log records for each changed skill;
+    None for no event. ``person`` and ``token`` are the name and the number of the user's token.
     """
 
     tool: str | None = None

@@ -38,8 +38,8 @@ def copy(
     """Copy a snapshot of the registry with its history, completely or not at all.
 
     If a source is on this machine, its host changes to the machine's name in the target (empty in a
-    file). Unfinished changes and the locks of syncs are not copied. Signatures are not copied
-    either, so changes made before the copy can't be undone.
+    file). Unfinished changes and the locks of syncs are not copied. Signatures are also not copied.
+    So the copy can't undo changes that were made before.
 
     Raises `UsageProblem` if there is no registry to copy, or if the target already contains a
     registry. Raises `DatabaseProblem` if a database can't be used.

@@ -280,8 +280,8 @@ def _publish(
     """Publish the staged versions and retire others in one transaction; see `publish`.
 
     Most edits are exchanged before the transaction takes the lock of writers, so that other clients
-    wait less. If another client waits for one of these skills, the transaction starts again and
-    does everything under the lock.
+    wait less. If another client then waits for one of these skills, this transaction is rolled
+    back. A second transaction then does everything under the lock.
     """
     writer = core.writer
     first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]

@@ -1,7 +1,7 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
-Databases don't notice hash mismatches by themselves. A database may come from an untrusted source,
-so rows are read a few at a time, and values larger than the limits are not read. Values that this
+A database can't notice hash mismatches by itself. A database may come from an untrusted source. So
+rows are read a few at a time, and values larger than the limits are not read. Values that this
 program never stores are searched only after an operation failed for an unknown reason.
 """
 
@@ -87,7 +87,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
 
 
 def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the hashes under which contents are stored whose bytes have a different hash."""
+    """Yield the stored hashes of contents whose bytes have a different hash."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
     while rows := reader.rows(_LENGTHS, (after,)):

@@ -71,7 +71,7 @@ def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the current skills of a source that have these files, or had them in a revision."""
+    """Return the current skills of a source that have these files now or in an older revision."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -250,12 +250,12 @@ def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
 class Tombstone(NamedTuple):
     """The record of a removed skill.
 
-    Don't trust it: any user with write access can add rows. ``source`` and ``folder`` are those in
-    which the skill was last; they are empty if unknown. ``since`` is the time at which the removal
-    was noticed.
+    Don't trust it: any user with write access can add rows. ``source`` and ``folder`` are the last
+    source and folder of the skill; they are empty if unknown. ``since`` is the time at which the
+    removal was noticed.
 
-    ``tree_hash`` is the hash of the skill's last files. ``trash`` is its number in the trash if the
-    registry deleted it.
+    ``tree_hash`` is the hash of the skill's last files. ``trash`` is the skill's number in the
+    trash, if the registry deleted the skill.
     """
 
     uid: str
@@ -315,7 +315,7 @@ class RecordedChange(NamedTuple):
 
     ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes; None if
     there was no skill. ``number`` is the number of the operation. A pull is also recorded as a
-    change, but without a source; see `install.history`.
+    change; its change has no source (see `install.history`).
 
     ``command`` is equal for all changes of one run of the program; None if the change belongs to no
     run. ``tool`` is not signed and only informs people.
@@ -343,12 +343,12 @@ The signature also covers the source and the database.
 """
 
 GROUP_DIGITS: Final = 12
-"""Number of leading hex digits that are equal in the numbers of changes made together."""
+"""Number of first hex digits of a change's number that are equal for all changes of a group."""
 
 REMEMBERED: Final = 101
 """Number of commands per host whose changes are kept for `undo`.
 
-These are 100 commands, and the `undo` of the oldest of them.
+These are the last 100 commands, and one more for the `undo` of the oldest command.
 """
 
 MAX_CHANGES: Final = 20_000

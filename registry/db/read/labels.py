@@ -66,8 +66,8 @@ def versions_of_installed(
 ) -> list[SkillVersion]:
     """Return the versions of the skill from which these files were installed, the newest first.
 
-    It is the skill in this folder of this source, if it has or had the files. Otherwise it is the
-    only skill with a version of these files. Yanked versions are included.
+    That skill is the skill in this folder of this source, if it has or had the files. Otherwise it
+    is the only skill that has a version with these files. Yanked versions are included.
     """
     place = source, folder
     rows = reader.rows(_INSTALLED, (*place, *place, tree_hash, tree_hash))
@@ -90,7 +90,7 @@ _CURRENT_DEPRECATED: Final = (
 def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tuple[str, str], str]:
     """Return the warning of each skill whose current version is deprecated, by source and folder.
 
-    For a page of skills, which must be short, it is faster to give them as ``skills``.
+    If you need only the warnings of a few skills, give these skills as ``skills``, which is faster.
     """
     values: list[str] = []
     sql = _CURRENT_DEPRECATED

@@ -121,9 +121,9 @@ class FilterArguments(TypedDict, total=False):
 
 
 def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the filters, which are given either as one value or as keyword arguments.
+    """Return the filters that the caller gave, either as one value or as keyword arguments.
 
-    Raises `UsageProblem` if they are given in both ways.
+    Raises `UsageProblem` if the caller gave them in both ways.
     """
     if filters is not None:
         if wanted:
@@ -233,8 +233,8 @@ def keys(sort: Sort) -> list[str]:
 def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
     """Return the condition that a skill comes after a position in a sort order, and its values.
 
-    ``place`` holds the values of `keys` at that position. Only the first column of a sort order may
-    have another direction than the others.
+    ``place`` holds the values of `keys` at that position. All columns except the first must have
+    the same direction.
     """
     down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
     columns, first, rest = keys(sort), "<" if down[0] else ">", "<" if down[-1] else ">"
@@ -318,8 +318,8 @@ def by_use(
 ) -> list[Skill]:
     """Return a page of the skills that match the filters, the most read first.
 
-    The skills that no tool has read come last, the latest update first. They are a listing of their
-    own, which has an index: to sort all skills by use would take longer.
+    The skills that no tool has read come last, the latest update first. They are read with a second
+    query, which uses an index. To sort all skills by use with one query would take longer.
     """
     seen = reader.visibility
     condition, values = where(reader, filters, seen)
@@ -701,8 +701,8 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 class TreeHashes:
     """The tree hash of each skill that models see, by ref, at the last read.
 
-    On a server, this reads one digest for each group of skills, and then only the groups that have
-    changed.
+    On a server, an update first reads one digest for each group of skills. Then it reads only the
+    groups whose digest has changed.
     """
 
     def __init__(self) -> None:

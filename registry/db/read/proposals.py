@@ -16,9 +16,10 @@ REJECTED: Final = "rejected"
 class Proposal(Value):
     """A change of a skill that waits for review, or was decided.
 
-    ``base`` is the tree hash that it replaces (None if it creates the skill), ``tree_hash`` that of
-    the new files; for a deletion, both are the same. ``token`` is the number of the author's token.
-    ``state``: pending, approved (decided, but not carried out yet), applied or rejected.
+    ``base`` is the tree hash of the files that the proposal replaces; None if it creates the skill.
+    ``tree_hash`` is the tree hash of the new files. For a deletion, both hashes are equal.
+    ``token`` is the number of the author's token. ``state``: pending, approved (decided, but not
+    carried out yet), applied or rejected.
     """
 
     KEYS: ClassVar = tuple(
@@ -110,7 +111,7 @@ def current_role(reader: Reader) -> str:
 
 
 def unreviewed(reader: Reader, source_id: int) -> set[str]:
-    """Return the folders of skills in a source that were changed by hand since it is under review.
+    """Return the folders of skills that were changed by hand since their source is under review.
 
     Their current files are newer than the review, and no approved proposal contains them.
     """

@@ -28,8 +28,9 @@ class RepositorySkill(NamedTuple):
 class Claim(NamedTuple):
     """A name that a skill has or had; claims are sorted by the time at which they were made.
 
-    ``source`` is the name of the skill's source, ``owner`` its owner on a server, also if the skill
-    was removed; ``scope`` is None then. ``slot`` numbers the namesakes in one source from 1.
+    ``source`` is the name of the skill's source, and ``owner`` is the owner of the source on a
+    server. If the skill was removed, ``scope`` is None, but ``source`` and ``owner`` are still set.
+    ``slot`` is the number, from 1, of this skill among the skills of the source with the same name.
     ``number`` is N in the version ``0.0.N``. ``live`` tells whether the skill has the name now.
     """
 

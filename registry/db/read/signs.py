@@ -1,4 +1,4 @@
-"""Reads facts by which users choose among skills: danger, use, size and deprecation."""
+"""Reads facts that help users to choose a skill: danger, use, size and deprecation."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from registry.model import Skill
 
 
 class Signs(NamedTuple):
-    """Facts about a skill by which users choose in a list.
+    """Facts about a skill that help users to choose in a list.
 
     ``errors`` and ``warnings`` count the security findings. ``read`` is how often tools read the
     skill. ``deprecated`` warns that the skill's current version is deprecated.

@@ -25,8 +25,8 @@ _ORIGIN: Final = (
 ORIGIN: Final = _ORIGIN.format("s.installed")
 """SQL for the origin of a skill; `origin_of` parses the value.
 
-The origin is the skill's remote source, or for an installed copy the origin in the lock file that
-lists its folder.
+The origin of a skill is its remote source. The origin of an installed copy is the origin in the
+lock file that lists its folder.
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
@@ -106,7 +106,8 @@ def origin_of(text: str) -> Origin | None:
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
     """Return the refs of a skill's copies, without the skill's own ref.
 
-    The stored refs don't depend on the working folder, so the own ref may have three forms.
+    The stored refs don't depend on the working folder. So the skill's own ref may be stored in
+    three forms.
     """
     source = facts["source"]
     own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
@@ -167,9 +168,9 @@ _FACT_COUNT: Final = _FACTS.count(",") + 2
 class StoredSkill(NamedTuple):
     """The current version of a skill as stored.
 
-    ``root`` and ``host`` are those of its source. ``document`` is the name of the skill file.
-    ``fingerprint`` and ``racy`` show whether the folder changed. ``held`` tells whether the skill
-    is quarantined (1) or yanked (2). ``required_tools`` and ``parameters`` are JSON.
+    ``root`` and ``host`` are the root and the host of its source. ``document`` is the name of the
+    skill file. ``fingerprint`` and ``racy`` show whether the folder changed. ``held`` tells whether
+    the skill is quarantined (1) or yanked (2). ``required_tools`` and ``parameters`` are JSON.
 
     ``project`` is the folder in which a project's skill is visible. ``within`` tells whether it is
     visible from the working folder. ``team`` is the team that sees its source; None if all roles
@@ -261,7 +262,7 @@ def _selecting(visibility: Visibility) -> str:
 
 
 def shown(reader: Reader) -> str:
-    """Return the condition that a skill is not yanked, or that its owner asks."""
+    """Return the condition that a skill is not yanked, or that this user owns its source."""
     return f"(s.held < {YANKED} OR {reader.own_yanked} = 1)"
 
 
@@ -447,7 +448,7 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the refs of versions as this user sees them; the versions may be ones not live."""
+    """Return the refs of versions in this user's view; the versions need not be current."""
     return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
 
 

@@ -24,7 +24,7 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
-    """Return all sources, by precedence; if ``counted``, each with the number of its skills."""
+    """Return all sources by precedence; if ``counted``, each with the number of its skills."""
     counts = {"skills": _COUNT, "held": _HELD} if counted else {"skills": 0, "held": 0}
     return list(map(_source, reader.rows(_SQL.format(**counts, own=reader.own))))
 
@@ -52,11 +52,11 @@ def _source(row: tuple[Any, ...]) -> Source:
 
 
 DECIDED_FROM: Final = "0016"
-"""The first schema revision in which only an admin can put one owner's source before another's."""
+"""First schema revision in which only an admin can rank the sources of different owners."""
 
 
 class Undecided(NamedTuple):
-    """A source that came before another owner's source in older revisions.
+    """A source that came before another owner's source in older schema revisions.
 
     If an admin gives it this ``precedence``, it comes before that source again.
     """

@@ -180,8 +180,8 @@ class SqliteReader(Reader):
     def _is_other(self, known: "_Opened") -> bool:
         """Tell whether the path now leads to another file than the one that was opened.
 
-        If the file is read without locks (frozen), also tell whether it was written since. A
-        removed file doesn't count, because another file may be about to replace it.
+        If the file is read without locks (frozen), also tell whether the file was written since
+        then. A removed file doesn't count as another file, because a new file may soon replace it.
         """
         mark = _mark(self.path, whole=known.is_frozen)
         return bool(mark) and mark != known.mark

@@ -1,8 +1,8 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-These values depend on all skills of a name. So they are updated when something changes, and not
-computed for each listing. `catalog.resolve` looks up handles in an order in which each of these
-refs finds its skill.
+Shadowing, copies and refs depend on all skills of a name. So these values are updated when a skill
+or source changes, and not computed for each listing. `catalog.resolve` looks up handles in an order
+in which each of these refs finds its skill.
 
 A project's skills shadow other skills only for users who work in the project. So each project is a
 separate zone, and all sources without a project form one zone. Stored values don't depend on the

@@ -39,7 +39,7 @@ def set_state(
 def set_review(connection: Connection, source_id: int, *, required: bool) -> None:
     """Put a source under review, or end the review.
 
-    Revisions that exist already count as approved, so the source remembers the next one's id.
+    Existing revisions count as approved. So the id of the next revision is stored with the source.
     """
     known = sources.c.id == source_id
     last = connection.execute(select(func.coalesce(func.max(revisions.c.id), 0))).scalar_one()

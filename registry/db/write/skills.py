@@ -68,9 +68,8 @@ _INHERIT: Final = (
 )
 """Publishes versions with the refs and shadowing of the versions that they replace.
 
-If the files are those of a yanked version, the skill is withdrawn.
-
-For most versions these values don't change, so most rows are written only once.
+If the files belong to a yanked version, the skill is withdrawn. For most versions, refs and
+shadowing stay the same, so most rows are written only once.
 """
 
 
@@ -154,12 +153,12 @@ def next_ids(connection: Connection, count: int) -> int:
 
 
 def exchange(connection: Connection, staged: Mapping[int, int]) -> list[int]:
-    """Replace current versions with staged versions of the same folders; return the ids of those.
+    """Replace current versions with staged versions of the same folders.
 
-    ``staged`` maps the ids of the versions to replace to the ids of the staged versions. Versions
-    that another client replaced are left out. The rows stay locked until the transaction ends, so
-    this doesn't need the lock of writers. Then take that lock and call `publish`, which updates
-    shadowing, copies and refs.
+    Returns the ids of the staged versions that became current. ``staged`` maps the ids of the
+    versions to replace to the ids of the staged versions. Versions that another client replaced are
+    left out. The rows stay locked until the transaction ends, so this doesn't need the lock of
+    writers. Then take that lock and call `publish`, which updates shadowing, copies and refs.
     """
     retired = execute(connection, _RETIRE, list(staged.values())).scalars()
     exchanged = [staged[one] for one in retired]
@@ -239,9 +238,9 @@ def delete_version(connection: Connection, version: int) -> None:
 def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> bool:
     """Delete a batch of versions that are not current; tell whether there may be more of them.
 
-    If ``source_id`` is given, it deletes all versions of this
-    source, otherwise only those versions of the host's sources that are not current. These include
-    staged versions, so the caller must hold the sync lock of the host.
+    If ``source_id`` is given, this deletes all versions of this source. Otherwise it deletes the
+    versions of the host's sources that are not current. These versions include staged versions, so
+    the caller must hold the sync lock of the host.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
@@ -258,7 +257,7 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
-    """Store the origins of installed copies by version id; an origin is None if it isn't a copy."""
+    """Store the origins of installed copies by version id; None if the version isn't a copy."""
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])
 

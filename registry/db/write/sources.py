@@ -30,7 +30,7 @@ from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
-"""Range of priorities: the highest is half of this number, the lowest is the negative of that."""
+"""Size of the range of priorities: from minus half of this number to plus half of this number."""
 
 
 def strength(scope: Scope, priority: int) -> int:
@@ -312,7 +312,7 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
 
 
 def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:
-    """Return the names of skills whose trust will change, and record each in the audit log."""
+    """Return the names of the skills whose trust will change, and add each to the audit log."""
     told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
     rows = connection.execute(told).all()
     for _, source, folder in rows:

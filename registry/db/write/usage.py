@@ -41,8 +41,8 @@ WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
 """SQL: the counted skills, in an order that is equal for all writers, which prevents deadlocks.
 
-Its parameter is a JSON array of arrays. Each has the numbers listed, found and read, the last time
-of each, the name of the source, and the folder.
+The parameter is a JSON array with an array for each skill. The elements of a skill's array are: the
+counts listed, found and read, the last time of each, the name of the source, and the folder.
 """
 
 _ADD: Final = """
