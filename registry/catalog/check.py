@@ -168,7 +168,7 @@ class Examiner:
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
     def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
-        """Return the stored findings of a folder if they agree with the problems of the scan.
+        """Return the stored findings of a folder if the scan found the same problems as last time.
 
         Returns None if they don't agree, or if the current rules didn't produce them.
         """

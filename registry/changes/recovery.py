@@ -177,7 +177,7 @@ def _record(
     standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
-        # The folder could be read a moment ago, or when it was stored last. So the error may be
+        # The folder was readable a moment ago, or when it was last stored. So the error may be
         # temporary.
         raise _unanswered(entry, reading.unread[0].message)
     version = None

@@ -343,7 +343,7 @@ def report_fetched(
 ) -> None:
     """Print for each remote source the version with which installed skills were compared.
 
-    The remote may have a newer version, because a check fetches nothing. The hint to fetch comes
+    A check does not fetch, so the remote may already have a newer version. The hint to fetch comes
     after the skills that are outdated already.
     """
     from registry.install.lockfile import read_lock

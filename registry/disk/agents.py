@@ -166,7 +166,7 @@ def personal_folders(home: str) -> list[str]:
 
 
 def shared_folder(root: str) -> str | None:
-    """Return the shared folder to which the links in an agent's folder ``root`` lead.
+    """Return the shared folder into which the links in an agent's folder ``root`` lead.
 
     Returns None if ``root`` is not the folder of an agent.
     """

@@ -164,7 +164,7 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def pause_writing(self) -> None:
-        """Start the timeout for the client to take the sent bytes."""
+        """Start the timeout: the client must read the sent bytes before it ends."""
         super().pause_writing()
         self._end_after(self.bounds.part_seconds)
 

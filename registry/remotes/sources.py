@@ -148,7 +148,7 @@ def _check_targets(
     scope: Scope | None,
     name: str | None,
 ) -> None:
-    """Raise the error of `sync` for a target that can't be a source.
+    """If a target can't be a source, raise the same error as `sync`.
 
     This happens before any source is added.
     """

@@ -128,9 +128,9 @@ def plain_schema(schema: Json, *, closed: bool = False) -> Json:
 
 
 def strict_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the schema for strict modes. If ``optional``, the value may be null.
+    """Return the schema in the form for the strict modes of model APIs.
 
-    Bounds and defaults become part of the description.
+    If ``optional``, the value may be null. Bounds and defaults become part of the description.
     """
     schema = _as_pairs(schema)
     description = _description(schema, bounds=True)

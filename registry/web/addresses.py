@@ -26,7 +26,7 @@ def of_ref(ref: str) -> str:
     """Return a ref as the end of a URL's path that can't be mistaken for the address of JSON.
 
     Browsers remove a dot at the end of a path. They read two dots between slashes as the parent
-    folder, even if the dots are quoted. Quoted slashes prevent this.
+    folder, even if the dots are quoted. Percent-encoded slashes prevent this.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]

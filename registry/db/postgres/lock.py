@@ -82,7 +82,7 @@ class ServerLock:
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lease; return False if another process holds it.
 
-        If this role can't write, the lease counts as taken, because a sync that changes nothing
+        If this role can't write, return True without the lease: a sync that changes nothing
         needs no lock.
         """
         deadline, pause = time.monotonic() + wait, 0.01

@@ -228,7 +228,7 @@ FROM (
 
 
 class Query(NamedTuple):
-    """The words of a query as ``tsquery`` text, by kind of word.
+    """A parsed query. ``kinds`` maps each word, as ``tsquery`` text, to its kind, such as `OF_LAY`.
 
     ``begun`` maps a word to the prefix to try if no skill has the word.
     """

@@ -699,7 +699,7 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 
 class TreeHashes:
-    """The tree hash of each skill that models see, by ref, at the last read.
+    """A cache that maps the ref of each skill that is visible to models to its tree hash.
 
     On a server, an update first reads one digest for each group of skills. Then it reads only the
     groups whose digest has changed.

@@ -137,9 +137,9 @@ def prune(
     revision doesn't matter. For a removed skill it keeps the last revision, unless the skill was
     removed before ``before``.
 
-    Revisions of skills that were removed from the trash are deleted at any age. On a server,
-    ``host`` limits the deletion to sources of this host that this role owns. Contents are deleted
-    only if ``contents_too``.
+    Revisions of skills that are neither live nor have a tombstone are deleted at any age.
+    On a server, ``host`` limits the deletion to sources of this host that this role owns. Contents
+    are deleted only if ``contents_too``.
     """
     values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
