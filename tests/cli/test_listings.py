@@ -48,7 +48,7 @@ def test_list_prints_a_ref_and_a_description_a_line_in_a_pipe(library, cli):
 @pytest.mark.both
 def test_list_json_has_exactly_the_documented_keys_of_every_skill(library, cli):
     skills = json.loads(cli("list", "--all", "--json").stdout)
-    assert [list(skill) for skill in skills] == [[*KEYS, "deprecated", "quarantined", "yanked"]] * 4
+    assert [list(skill) for skill in skills] == [[*KEYS, "quarantined", "yanked"]] * 4
     by_name = {skill["name"]: skill for skill in skills}
     assert by_name["pdf-forms"]["version"] == "1.10"
     assert by_name["pdf-forms"]["tags"] == ["pdf", "forms"]
@@ -145,7 +145,7 @@ def test_search_prints_ref_and_snippet(library, cli):
 
 def test_search_json_adds_how_well_and_where_it_matched(library, cli):
     hits = json.loads(cli("search", "fill forms", "--json").stdout)
-    assert [*KEYS, "score", "snippet", "confidence", "alike", "deprecated"] == list(hits[0])
+    assert [*KEYS, "score", "snippet", "confidence", "alike"] == list(hits[0])
     assert hits[0]["name"] == "pdf-forms"
     assert hits[0]["score"] >= hits[-1]["score"]
 

@@ -199,7 +199,10 @@ def test_lists_and_searches_mark_a_skill_whose_current_version_is_deprecated(tea
         return run("--db", str(database), *arguments).stdout
 
     def marked(*arguments):
-        return {one["name"]: one["deprecated"] for one in json.loads(cli(*arguments, "--json"))}
+        return {
+            one["name"]: one.get("deprecated", False)
+            for one in json.loads(cli(*arguments, "--json"))
+        }
 
     def rows(*arguments):
         return {one.split()[0]: "deprecated" in one for one in cli(*arguments).splitlines()}

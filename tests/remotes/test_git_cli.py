@@ -57,7 +57,7 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     assert cli("list", "--all").stderr == "1 skill is quarantined. It is: team/skills/evil\n"
     listed = json.loads(cli("list", "--all", "--json").stdout)
     assert [one["name"] for one in listed if one["quarantined"]] == ["evil"]
-    assert list(listed[0]) == [*Skill.KEYS, "deprecated", "quarantined", "yanked"]
+    assert list(listed[0]) == [*Skill.KEYS, "quarantined", "yanked"]
     stats = json.loads(cli("stats", "--json").stdout)
     assert (stats["by_status"], stats["skills"]) == ({"ok": 2, "quarantined": 1}, 3)
     assert "\nquarantined\t1 (" in cli("stats").stdout

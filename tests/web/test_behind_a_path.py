@@ -132,9 +132,9 @@ def test_a_user_signs_in_searches_and_signs_out_below_a_path(registry, library, 
     ],
 )
 def test_the_path_of_the_public_url_is_checked(url, is_valid):
-    from registry.cli.commands.serve import _PUBLIC
+    from registry.cli.options import PUBLIC
 
-    assert bool(re.fullmatch(_PUBLIC, url)) is is_valid
+    assert bool(PUBLIC.fullmatch(url)) is is_valid
 
 
 def test_no_template_has_an_address_without_the_path():

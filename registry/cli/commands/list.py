@@ -163,10 +163,14 @@ def _held(reader: Reader, *, is_mixed: bool) -> dict[tuple[str, str], str]:
 
 
 def _record(skill: Skill, held: Mapping[tuple[str, str], str], *, is_mixed: bool) -> dict[str, Any]:
-    """Return a skill as JSON, with whether it is deprecated, quarantined or yanked."""
+    """Return a skill as JSON.
+
+    If it is deprecated, it has the key ``deprecated``. If ``is_mixed``, it has the keys
+    ``quarantined`` and ``yanked``.
+    """
     state = held.get((skill.source, skill.folder))
-    states = ("deprecated", "quarantined", "yanked") if is_mixed else ("deprecated",)
-    return {**record(skill), **{one: state == one for one in states}}
+    states = {one: state == one for one in ("quarantined", "yanked")} if is_mixed else {}
+    return {**record(skill), **states, **({"deprecated": True} if state == "deprecated" else {})}
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

@@ -172,7 +172,9 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         session,
         hits,
         columns,
-        to_record=lambda hit: {**record(hit), "deprecated": (hit.source, hit.folder) in marked},
+        to_record=lambda hit: (
+            record(hit) | ({"deprecated": True} if (hit.source, hit.folder) in marked else {})
+        ),
         draw=partial(draw_hits, wanted=wanted, marked=marked),
     )
     report_quarantined(session, chosen)
