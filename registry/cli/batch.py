@@ -60,8 +60,6 @@ def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple
     return done, len(done) == len(known)
 
 
-MAX_NAMED: Final = 10
-
 copies_option: Final = click.option(
     "--copies",
     is_flag=True,
@@ -94,9 +92,9 @@ def report_copies(
     found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
         done = "deleted" if verb == "deletes" else "changed"
-        console.note(f"{_copies(found.changed)} also {done}: {some_refs(found.changed)}")
+        console.note(f"{_copies(found.changed)} also {done}: {formatting.some_refs(found.changed)}")
     if found.left:
-        text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"
+        text = f"{_copies(found.left)} unchanged: {formatting.some_refs(found.left)}"
         them = "them" if found.left[1:] else "it"
         console.note(text)
         if copies is False:
@@ -109,9 +107,3 @@ def report_copies(
 
 def _copies(refs: Sequence[str]) -> str:
     return f"{formatting.count(len(refs), 'copy', 'copies')} {'are' if refs[1:] else 'is'}"
-
-
-def some_refs(refs: Sequence[str]) -> str:
-    """Join refs with commas, and name at most `MAX_NAMED` of them."""
-    shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
-    return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 from unicodedata import category, east_asian_width
 
+from registry.cli import escape
 from registry.cli.session import Style
+
+MAX_NAMED: Final = 10
 
 STATUS_STYLES: Final[dict[str, Style]] = {
     "ok": "green",
@@ -205,3 +208,9 @@ def _tail(text: str, room: int) -> str:
     while index < len(text) and _width(text[index]) == 0:
         index += 1  # a combining mark without a letter before it
     return text[index:]
+
+
+def some_refs(refs: Sequence[str]) -> str:
+    """Join refs with commas, and name at most `MAX_NAMED` of them."""
+    shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
+    return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

@@ -7,8 +7,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape, formatting
-from registry.cli.batch import some_refs
 from registry.cli.findings import report_security
+from registry.cli.formatting import some_refs
 from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld

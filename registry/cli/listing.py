@@ -8,7 +8,6 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from registry.cli import escape, formatting
-from registry.cli.batch import some_refs
 from registry.cli.formatting import Cut, ago, fit, pad, width_of
 from registry.cli.session import Console, Style, batches
 from registry.db.read.listing import Filters
@@ -294,7 +293,7 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
     way = f"To see which, run: skill-registry list{source} --all --format table"
     if chosen.all:
         them = "It is" if len(held) == 1 else "They are"
-        way = f"{them}: {some_refs([f'{name}/{folder}' for name, folder in held])}"
+        way = f"{them}: {formatting.some_refs([f'{name}/{folder}' for name, folder in held])}"
     text = f"{formatting.count(len(held), 'skill')}{of} {are} quarantined. {way}"
     session.console.note(text)
 

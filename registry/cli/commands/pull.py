@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import completion, escape, formatting, options
-from registry.cli.batch import some_refs
-from registry.cli.formatting import fit
+from registry.cli.formatting import fit, some_refs
 from registry.cli.group import session_command
 from registry.cli.install_messages import (
     confirm_errors,

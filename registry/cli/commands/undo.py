@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from registry.cli import escape, formatting, options
-from registry.cli.batch import some_refs
+from registry.cli.formatting import some_refs
 from registry.cli.group import session_command
 from registry.cli.install_messages import report_pulled
 from registry.cli.prompts import confirm
