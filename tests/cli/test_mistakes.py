@@ -105,6 +105,11 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
     assert "unable to open" not in ran.stderr
 
 
+def test_delete_accepts_yes_instead_of_suggesting_another_option(library, cli):
+    assert cli("delete", "haiku", "--yes").exit_code == 0
+    assert cli("restore", "haiku").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

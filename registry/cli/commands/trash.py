@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
 )
 @copies_option
+@click.option(
+    "-y",
+    "--yes",
+    is_flag=True,
+    expose_value=False,
+    help='Has no effect: "delete" does not ask, because "restore" undoes it.',
+)
 @options.guard_options
 @options.json_option
 def delete(
