@@ -21,7 +21,7 @@ from registry.text import MAX_LEXEME, fold, split
 
 COLUMNS: Final[dict[IndexPart, str]] = {"heads": "head", "bodies": "body"}
 
-LOOKED_AT: Final = 600
+LOOKED_AT: Final = 400
 """Number of bodies in which the words of a query are counted.
 
 To read the words of a body takes ten times as long as to find the body. So bodies are first ordered
