@@ -106,6 +106,7 @@ __all__ = [
     "RoleNotFound",
     "RootMissing",
     "SearchHit",
+    "ServerFull",
     "Settings",
     "SettingsProblem",
     "SeveralSkills",

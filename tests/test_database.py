@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.write.statements import execute
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, SettingsProblem, UsageProblem
 from registry.settings import Settings, parse_settings
@@ -35,6 +36,17 @@ def test_the_facts_of_the_file_are_told(filled):
     assert (info.exists, info.journal_mode, info.sources, info.skills) == (True, "wal", 1, 1)
     assert info.bytes > 0
     assert info.sqlite_version == sqlite3.sqlite_version
+
+
+def test_versions_of_an_interrupted_sync_are_told_and_the_next_sync_clears_them(filled):
+    with filled.core.writer.transaction() as connection:
+        execute(connection, "UPDATE skills SET live = 0 WHERE name = ?", "alpha")
+    info = filled.database_info()
+    assert (info.skills, info.staged) == (0, 1)
+    assert info.staged_bytes > 0
+    filled.sync()
+    info = filled.database_info()
+    assert (info.skills, info.staged, info.staged_bytes) == (1, 0, 0)
 
 
 def test_a_sound_database_passes_its_check(filled):

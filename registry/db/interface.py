@@ -198,6 +198,10 @@ class DatabaseInfo(Value):
     ``bytes`` includes the write-ahead log of a file. ``host`` is the name of this machine on a
     server. ``server_version`` is None for a file; the facts about a file are None for a server.
 
+    ``staged`` is the number of versions that no reader sees, and ``staged_bytes`` the size of their
+    files. A running sync adds such versions. Those of an interrupted sync stay until the next sync
+    on the same machine.
+
     If ``wal_reset_bug``, this SQLite can lose a commit when a checkpoint meets a write of another
     program. The registry's own writes are safe, because they happen one at a time under a lock.
     """
@@ -214,6 +218,8 @@ class DatabaseInfo(Value):
     skills: int
     server_version: str | None = None
     host: str | None = None
+    staged: int = 0
+    staged_bytes: int = 0
 
 
 class SyncLock(Protocol):

@@ -117,3 +117,9 @@ class DatabaseUnreachable(DatabaseProblem, Unavailable):
     """The server does not answer, or ended the connection: ``path``, ``reason``."""
 
     sentence = "The database {path} can't be reached: {reason}. Try again."
+
+
+class ServerFull(DatabaseUnreachable):
+    """The server, or its pooler, has no free connection: ``path``, ``reason``."""
+
+    sentence = "The server of {path} has no free connection: {reason}. Try again later."

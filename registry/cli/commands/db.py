@@ -504,3 +504,6 @@ def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
         yield "File system", info.file_system or "unknown"
     yield "Sources", f"{info.sources:,}"
     yield "Skills", f"{info.skills:,}"
+    if info.staged:
+        size = formatting.size(info.staged_bytes)
+        yield "Staged", f"{info.staged:,} versions of running or interrupted syncs ({size})"

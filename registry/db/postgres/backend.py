@@ -17,7 +17,7 @@ from registry.db.interface import (
 )
 from registry.db.postgres.dialect import load_driver, parse_url, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
-from registry.db.read.summary import problems, registered
+from registry.db.read.summary import problems, registered, staged
 from registry.db.sqlite.dialect import copy_target, unwritable
 from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy
@@ -101,6 +101,7 @@ class PostgresBackend(Backend):
         version = self.reader.rows("SHOW server_version")
         size = self.reader.rows("SELECT pg_database_size(current_database())")
         revision, sources, skills = registered(self.reader)
+        unseen, unseen_bytes = staged(self.reader)
         return DatabaseInfo(
             path=self.path,
             exists=not self.reader.empty,
@@ -108,6 +109,8 @@ class PostgresBackend(Backend):
             revision=revision,
             sources=sources,
             skills=skills,
+            staged=unseen,
+            staged_bytes=unseen_bytes,
             server_version=version[0][0] if version else None,
             host=self.host,
         )

@@ -1,11 +1,12 @@
 """Code for both reading and writing on a PostgreSQL server: address, driver, revision, errors."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, quote_plus, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from registry.db.interface import State
 from registry.errors import (
@@ -18,6 +19,7 @@ from registry.errors import (
     NotWritable,
     RegistryError,
     RightMissing,
+    ServerFull,
 )
 from registry.text import Fact
 
@@ -60,7 +62,7 @@ class Address:
         """The address as messages show it, without the password and other secrets.
 
         It includes ``options``, because they may choose the schema, and two schemas are two
-        registries.
+        registries. It includes the name of a service, which may be all that there is.
         """
         text = f"{DRIVER}://"
         if self.username is not None:
@@ -71,8 +73,10 @@ class Address:
             text += f":{self.port}"
         if self.database is not None:
             text += f"/{quote(self.database, safe=' +/')}"
-        options = self.query.get("options")
-        return f"{text}?options={quote_plus(options)}" if options else text
+        shown = {key: self.query[key] for key in ("service", "options") if self.query.get(key)}
+        if self.host is None and self.database is None and "PGSERVICE" in os.environ:
+            shown = {"service": os.environ["PGSERVICE"]} | shown
+        return f"{text}?{urlencode(shown)}" if shown else text
 
     @property
     def settings(self) -> dict[str, str]:
@@ -183,6 +187,9 @@ REFUSING: Final = frozenset({"28P01", "28000"})
 
 NO_DATABASE: Final = "3D000"
 
+TOO_MANY: Final = "53300"
+"""SQLSTATE that means that no connection is free."""
+
 HOST_TAKEN: Final = "SR001"
 
 READ_ONLY: Final = "25006"
@@ -225,8 +232,25 @@ libpq returns no SQLSTATE while it connects, so the English messages are matched
 another language is shown unchanged.
 """
 
+_FULL: Final[Mapping[str, str]] = {
+    "too many clients already|remaining connection slots are reserved": (
+        "all that max_connections allows are in use"
+    ),
+    'too many connections for role "(?P<role>.*)"': "the role {role:q} has used up its own limit",
+    'too many connections for database "(?P<name>.*)"': (
+        "the database {name:q} has used up its own limit"
+    ),
+    "no more connections allowed": "its pooler allows no more clients (max_client_conn)",
+}
+
 _NOT_OF_TEAM: Final = "^this role is not of the team (?P<team>.*)"
 """Matches an error that migration 0015 raises."""
+
+_MEANINGS: Final = (
+    (DatabaseRefused, _REFUSALS),
+    (ServerFull, _FULL),
+    (DatabaseUnreachable, _SILENCES),
+)
 
 _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
@@ -325,8 +349,8 @@ def _unconnected(
         found = re.search(_NO_DATABASE, said)
         if found is not None:
             return DatabaseMissing(path=path, name=found["name"])
-    if state in REFUSING or is_unsaid:
-        for kind, meanings in ((DatabaseRefused, _REFUSALS), (DatabaseUnreachable, _SILENCES)):
+    if state in REFUSING or state == TOO_MANY or is_unsaid:
+        for kind, meanings in _MEANINGS:
             for pattern, meaning in meanings.items():
                 if found := re.search(pattern, said):
                     facts = found.groupdict()

@@ -1,6 +1,7 @@
 """Reading from a PostgreSQL server; the threads of a process share a few connections."""
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -28,6 +29,9 @@ MAX_CONNECTIONS: Final = 20
 
 KEPT_CONNECTIONS: Final = 5
 """Number of idle connections that stay open."""
+
+IDLE_SECONDS: Final = 60
+"""Seconds after which a connection is closed if other connections were enough."""
 
 WAIT_SECONDS: Final = 30
 """Seconds that a thread waits for a free connection."""
@@ -78,7 +82,7 @@ class PostgresReader(Reader):
         # driver prints a warning.
         self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
         self._open: set[Session] = set()
-        self._free: list[Session] = []
+        self._free: list[tuple[Session, float]] = []  # each with the time of its last use
         self._ahead: list[tuple[Any, ...]] | None = None
         self._turns = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._local = threading.local()
@@ -203,7 +207,7 @@ class PostgresReader(Reader):
 
     def close(self) -> None:
         free, self._free, self._open = self._free, [], set()
-        for session in free:
+        for session, _ in free:
             session.close()  # connections in use are closed after their use
         self._local = threading.local()
 
@@ -271,7 +275,7 @@ class PostgresReader(Reader):
         try:
             while self._free:
                 with suppress(IndexError):  # another thread took the connection
-                    session = self._free.pop()
+                    session, _ = self._free.pop()
                     if session.is_alive:
                         return session, False
                     self._open.discard(session)
@@ -289,10 +293,15 @@ class PostgresReader(Reader):
     def _give(self, session: "Session") -> None:
         session.rollback()
         if session in self._open and len(self._free) < KEPT_CONNECTIONS and not session.closed:
-            self._free.append(session)
+            self._free.append((session, time.monotonic()))
             self._turns.release()
         else:
             self._drop(session)
+        with suppress(IndexError):  # another thread took the connection
+            while len(self._free) > 1 and self._free[0][1] < time.monotonic() - IDLE_SECONDS:
+                unused, _ = self._free.pop(0)
+                self._open.discard(unused)
+                unused.close()
 
     def _drop(self, session: "Session") -> None:
         self._open.discard(session)

@@ -166,6 +166,12 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
 
+def staged(reader: Reader) -> tuple[int, int]:
+    """Return the number of versions that are not current, and the size of their files."""
+    rows = reader.rows("SELECT count(*), coalesce(sum(bytes), 0) FROM skills WHERE live = 0")
+    return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
+
+
 def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
     """Yield a description of each problem that database constraints don't prevent.
 

@@ -15,7 +15,7 @@ from registry.db.interface import (
     UsageRow,
     Writer,
 )
-from registry.db.read.summary import problems, registered
+from registry.db.read.summary import problems, registered, staged
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
     ERRORS,
@@ -106,6 +106,7 @@ class SqliteBackend(Backend):
 
     def info(self) -> DatabaseInfo:
         revision, sources, skills = registered(self.reader)
+        unseen, unseen_bytes = staged(self.reader)
         return DatabaseInfo(
             path=self.path,
             exists=os.path.exists(self.path),
@@ -117,6 +118,8 @@ class SqliteBackend(Backend):
             file_system=file_system(self.path) or None,
             sources=sources,
             skills=skills,
+            staged=unseen,
+            staged_bytes=unseen_bytes,
         )
 
     def check(self) -> Sequence[str]:
