@@ -99,7 +99,7 @@ class Server:
             with suppress(ProcessLookupError):
                 os.kill(child, 9)
         self._process.wait()
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        self._cleared()
 
     def kill_by_file(self) -> None:
         """Kill it from a forked child, which is not its parent."""
@@ -115,6 +115,10 @@ class Server:
         if self._process is not None and self._process.poll() is None:
             time.sleep(0.05)  # killed in this moment, perhaps
             self.kill()
+        self._cleared()
+
+    def _cleared(self) -> None:
+        """Wait until no process of it holds its memory, else it can't start again."""
         until = time.monotonic() + START_SECONDS
         while _live_in(self.data):  # begun in that moment, and about to notice
             assert time.monotonic() < until
