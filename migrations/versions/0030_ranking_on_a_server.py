@@ -131,16 +131,16 @@ SELECT registry_count_totals();
 CREATE FUNCTION registry_keep_totals() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = :schema, pg_temp AS $body$
 BEGIN
+    -- Not by a join of both tables: its plan, once made for a single row, would stay for many.
     WITH changed AS MATERIALIZED (
-        SELECT v.* FROM before b JOIN after a ON a.id = b.id, LATERAL (VALUES
-            (b.source_id, b.id, -1, b.live, CASE WHEN {LISTED.format("b")} THEN -1 ELSE 0 END),
-            (a.source_id, a.id, 1, a.live, CASE WHEN {LISTED.format("a")} THEN 1 ELSE 0 END)
-        ) AS v (source_id, id, sign, live, listed)
-        WHERE (b.source_id, b.live, b.status, b.held, b.shadowed)
-            <> (a.source_id, a.live, a.status, a.held, a.shadowed)
+        SELECT source_id, id, live, listed, sum(sign) AS sign FROM (
+            SELECT source_id, id, live, {LISTED.format("b")} AS listed, -1 AS sign FROM before b
+            UNION ALL
+            SELECT source_id, id, live, {LISTED.format("a")}, 1 FROM after a
+        ) e GROUP BY 1, 2, 3, 4 HAVING sum(sign) <> 0
     ),
     added AS MATERIALIZED (
-        SELECT c.source_id, sum(c.listed) AS listed,
+        SELECT c.source_id, coalesce(sum(c.sign) FILTER (WHERE c.listed), 0) AS listed,
             coalesce(sum(c.sign) FILTER (WHERE t.skill_id IS NOT NULL), 0) AS texts,
             coalesce(sum(c.sign * t.head_size), 0) AS head_size,
             coalesce(sum(c.sign * t.body_size), 0) AS body_size
