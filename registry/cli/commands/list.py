@@ -1,9 +1,9 @@
 """`skill-registry list`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -21,7 +21,7 @@ from registry.cli.listing import (
 from registry.cli.options import agent_of, agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.interface import Reader
-from registry.db.read.labels import deprecated
+from registry.db.read.labels import deprecated_ahead
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined, yanked
 from registry.model import Skill, record
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from registry.install.inventory import AgentSkill
 
 
-def _columns(sort: str, held: Mapping[tuple[str, str], str]) -> Sequence[Column[Skill]]:
-    """Return the columns of the list.
+Held: TypeAlias = Callable[[], Mapping[tuple[str, str], str]]
+"""Returns which skills are deprecated, quarantined or yanked, by source and folder."""
 
-    ``held`` has the sources and folders of deprecated, quarantined and yanked skills, and which
-    they are.
-    """
+
+def _columns(sort: str, held: Held) -> Sequence[Column[Skill]]:
+    """Return the columns of the list."""
 
     def status(skill: Skill) -> str:
         state = formatting.state(skill.status, shadowed=skill.shadowed)
-        marked = held.get((skill.source, skill.folder))
+        marked = held().get((skill.source, skill.folder))
         # A deprecated skill may also be invalid or shadowed, which matters more.
         if marked is None or (marked == "deprecated" and state not in {"ok", "warning"}):
             return state
@@ -134,9 +134,9 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     if is_global:
         raise click.UsageError("--global requires --agent.")
     is_mixed = chosen.all or chosen.status is not None
-    held = _held(session.registry.core.reader, is_mixed=is_mixed)
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
+        held = _held(session.registry.core.reader, is_mixed=is_mixed)
         in_json = partial(_record, held=held, is_mixed=is_mixed)
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Only count the other skills if their number will be printed.
@@ -150,25 +150,31 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         report_quarantined(session, chosen)
 
 
-def _held(reader: Reader, *, is_mixed: bool) -> dict[tuple[str, str], str]:
-    """Return which skills are deprecated, quarantined or yanked, by source and folder.
+def _held(reader: Reader, *, is_mixed: bool) -> Held:
+    """Queue the SELECT for deprecated skills, which a server answers with the first skills.
 
     Unless ``is_mixed`` (with --all or --status), the list has no quarantined or yanked skill.
     """
-    held = dict.fromkeys(deprecated(reader), "deprecated")
-    if is_mixed:
-        held |= dict.fromkeys(yanked(reader), "yanked")
-        held |= dict.fromkeys(quarantined(reader), "quarantined")
+    warnings = deprecated_ahead(reader)
+
+    @cache
+    def held() -> Mapping[tuple[str, str], str]:
+        marked = dict.fromkeys(warnings(), "deprecated")
+        if is_mixed:
+            marked |= dict.fromkeys(yanked(reader), "yanked")
+            marked |= dict.fromkeys(quarantined(reader), "quarantined")
+        return marked
+
     return held
 
 
-def _record(skill: Skill, held: Mapping[tuple[str, str], str], *, is_mixed: bool) -> dict[str, Any]:
+def _record(skill: Skill, held: Held, *, is_mixed: bool) -> dict[str, Any]:
     """Return a skill as JSON.
 
     If it is deprecated, it has the key ``deprecated``. If ``is_mixed``, it has the keys
     ``quarantined`` and ``yanked``.
     """
-    state = held.get((skill.source, skill.folder))
+    state = held().get((skill.source, skill.folder))
     states = {one: state == one for one in ("quarantined", "yanked")} if is_mixed else {}
     return {**record(skill), **states, **({"deprecated": True} if state == "deprecated" else {})}
 

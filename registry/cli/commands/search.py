@@ -167,7 +167,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
-    marked = deprecated(session.registry.core.reader)
+    marked = deprecated(session.registry.core.reader, list(hits))
     is_table = emit(
         session,
         hits,

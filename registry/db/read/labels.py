@@ -3,11 +3,12 @@
 Any user with write access can add rows.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from registry.db.interface import Reader, Select
+from registry.db.read.skills import near_places
 from registry.document.labels import is_label, ordered
 from registry.model import VERSION_STATES, Skill, SkillVersion, VersionChange
 
@@ -92,17 +93,24 @@ def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tu
 
     If you need only the warnings of a few skills, give these skills as ``skills``, which is faster.
     """
-    values: list[str] = []
-    sql = _CURRENT_DEPRECATED
+    return deprecated_ahead(reader, skills)()
+
+
+def deprecated_ahead(
+    reader: Reader, skills: Sequence[Skill] | None = None
+) -> Callable[[], dict[tuple[str, str], str]]:
+    """Queue the SELECT of `deprecated`; return a function for its result (`Reader.pipeline`)."""
+    sql, values = _CURRENT_DEPRECATED, list[str]()
     if skills is not None:
-        for column, key in (("src.name", "source"), ("s.folder", "folder")):
-            wanted = {getattr(one, key) for one in skills} or {""}
-            sql += f" AND {column} IN ({', '.join('?' * len(wanted))})"
-            values += wanted
-    found = (
-        (row[:2], one.warning) for row in reader.rows(sql, values) for one in _versions([row[2:]])
-    )
-    return {place: warning for place, warning in found if warning is not None}
+        condition, values = near_places(skills)
+        sql += f" AND {condition}"
+    rows = reader.pipeline((sql, values))
+
+    def result() -> dict[tuple[str, str], str]:
+        found = ((row[:2], one.warning) for row in rows() for one in _versions([row[2:]]))
+        return {place: warning for place, warning in found if warning is not None}
+
+    return result
 
 
 def shows_yanked(reader: Reader, source_id: int) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from registry.db.interface import Reader
 from registry.db.read.findings import CODES
 from registry.db.read.labels import deprecated
+from registry.db.read.skills import near_places
 from registry.model import Skill
 
 
@@ -28,7 +29,7 @@ def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], S
     """Return the signs of these skills, by source and folder."""
     if not skills:
         return {}
-    sources, folders = ({getattr(one, key) for one in skills} for key in ("source", "folder"))
+    condition, values = near_places(skills)
     counts = ", ".join(
         f"(SELECT count(*) FROM diagnostics d WHERE d.skill_id = s.id AND d.severity = '{severity}'"
         f" AND d.code IN ({CODES}))"
@@ -38,9 +39,8 @@ def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], S
         f"SELECT src.name, s.folder, {counts}, s.file_count, s.bytes, "
         "coalesce((SELECT u.read FROM usage u WHERE u.uid = s.uid), 0) "
         "FROM skills s JOIN sources src ON src.id = s.source_id "
-        f"WHERE s.live = 1 AND src.name IN ({', '.join('?' * len(sources))}) "
-        f"AND s.folder IN ({', '.join('?' * len(folders))})",
-        (*sources, *folders),
+        f"WHERE s.live = 1 AND {condition}",
+        values,
     )
     wanted = {(one.source, one.folder) for one in skills}
     warnings = deprecated(reader, skills)

@@ -641,3 +641,16 @@ def quarantined(reader: Reader) -> set[tuple[str, str]]:
     """Return (source, folder) of each quarantined skill."""
     waiting = "src.kind IS NOT NULL AND s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
     return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))
+
+
+def near_places(skills: Sequence[Skill]) -> tuple[str, list[str]]:
+    """Return a SQL condition on `src` and `s` for the sources and folders of these skills.
+
+    It may also select other skills, in a folder of the same name in another of these sources.
+    """
+    parts, values = [], list[str]()
+    for column, key in (("src.name", "source"), ("s.folder", "folder")):
+        wanted = {getattr(one, key) for one in skills} or {""}
+        parts.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+        values += wanted
+    return " AND ".join(parts), values
