@@ -1,4 +1,4 @@
 """The database: its schema, and the code that reads and writes SQLite and PostgreSQL.
 
-Internal, see `registry`: everything in this package may change with any version.
+This package is internal: it may change in any version. The public interface is in `registry`.
 """

@@ -1,12 +1,15 @@
-"""Sources that this user added or adopted on this machine, recorded in the user's data folder.
+"""The sources that this user added or adopted on this machine.
 
-On a server, don't trust the host of a source. Any user with write access can register any folder
-under any machine's name, and the next sync on that machine would upload the folder. So a source on
-a server is read, synced and changed only if this user added or adopted it.
+The list is in the user's data folder.
 
-Each such source is recorded in one small file (mode 0600, in a folder of mode 0700). The name of
-the file is a hash of the database's address, the host and the path. If the path in the database
-changes, the source no longer counts as adopted.
+On a server, the stored host of a source can't be trusted. Any user with write access can register
+any folder under the name of any machine. The next sync on that machine would then upload the
+folder. So this machine reads, syncs and changes a server's source only if this user added or
+adopted the source here.
+
+Each such source has one small file (mode 0600, in a folder of mode 0700). The file's name is a hash
+of the database's address, the host and the path. If the path in the database changes, the hash no
+longer matches, and the source no longer counts as adopted.
 """
 
 import hashlib
@@ -61,9 +64,9 @@ def forget(backend: Backend, path: str) -> None:
 
 
 def former_addresses(backend: Backend) -> dict[str, str]:
-    """Return the folders that this user recorded here when the database had another address.
+    """Return the folders that this user recorded while the database had another address.
 
-    Each folder is mapped to the last of these addresses, without secrets.
+    The result maps each folder to the last such address, without passwords.
     """
     found: list[tuple[int, str, str]] = []
     with suppress(OSError), open_data_folder(FOLDER) as folder:
@@ -77,18 +80,18 @@ def former_addresses(backend: Backend) -> dict[str, str]:
 
 
 def address_of(identity: str) -> str:
-    """Return the address in a server database's `Backend.identity`, without secrets."""
+    """Return the address of a server's database from `Backend.identity`, without its password."""
     address, _, where = identity.rpartition(" [")
     further = ", ".join(f"{key}={value}" for key, value in literal_eval(f"[{where}"))
     return masked(f"{address} ({further})" if further else address)
 
 
 def adopt_copied(source: Backend, target: Backend) -> list[Source]:
-    """Record this user's sources on this machine as adopted in a copy of a registry; return them.
+    """Mark this user's sources on this machine as adopted in a copied registry, and return them.
 
-    For a copy from a server, these are the sources that this user added or adopted on this machine.
-    For a copy from a file, these are all sources, or none if other users can write the file. Raises
-    `OwnFileUnusable` if a record can't be written.
+    If the original is on a server, these are the sources that this user added or adopted on this
+    machine. If the original is a file, these are all sources, or none if other users can write the
+    file. Raises `OwnFileUnusable` if a record can't be written.
     """
     if not target.host or not (source.host or is_ours_alone(source.path)):
         return []
@@ -107,7 +110,10 @@ def adopt_copied(source: Backend, target: Backend) -> list[Source]:
 
 @contextmanager
 def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
-    """Open the folder of these records; yield the file for ``path`` and what it must contain."""
+    """Open the folder of the records.
+
+    Yield the file for ``path`` and the text that it must contain.
+    """
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()

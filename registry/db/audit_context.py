@@ -1,7 +1,7 @@
-"""The audit context: which tool, client and command make a change.
+"""The audit context: the tool, the client and the command that make a change.
 
-The tool and the client are recorded only for people to read. ``command`` is the random number of
-one run of the program, by which `undo` finds all changes of that run.
+The tool and the client are recorded only for information. ``command`` is a random number for one
+run of the program. `undo` uses it to find all changes of that run.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,13 @@ MAX_CLIENT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """Which tool, client and command make a change.
+    """The tool, the client and the command that make a change.
 
-    ``tool`` is a command of the program, or a tool of a toolset. ``client`` is the name that an MCP
-    client gives itself. ``command`` is a hex number that all changes of one run share; None if each
-    change is separate. ``event`` is the event that the audit log records for each changed skill;
-    None for no event. ``person`` and ``token`` are the name and the number of the user's token.
+    ``tool`` is a command of the program or a tool of a toolset. ``client`` is the name that an MCP
+    client gives. ``command`` is a hex number that all changes of one run share; None if no changes
+    belong together. ``event`` is the name of the event that the audit log records for each changed
+    skill; None records no event. ``person`` and ``token`` are the name and the number of the user's
+    token.
     """
 
     tool: str | None = None
@@ -52,7 +53,9 @@ def audit_context(
     person: str | None = None,
     token: str | None = None,
 ) -> Iterator[None]:
-    """Set the audit context of a ``with`` block; an argument that is None keeps its current value.
+    """Set the audit context inside a ``with`` block.
+
+    If an argument is None, its value doesn't change.
 
     If ``command`` is an empty string, the changes belong to no command.
     """

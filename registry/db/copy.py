@@ -1,4 +1,4 @@
-"""Copy a registry from one database into another database, such as from a file to a server."""
+"""Copy a registry from one database to another, for example from a file to a server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PAGE: Final = 500
 """Maximum number of rows in memory.
 
-For file contents, which can have 16 MiB each, it is a tenth of this number.
+File contents can have 16 MiB each, so at most a tenth of this number of contents is in memory.
 """
 
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
@@ -35,11 +35,11 @@ def copy(
     target: Backend,
     progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
 ) -> CopyCounts:
-    """Copy a snapshot of the registry with its history, completely or not at all.
+    """Copy the registry and its history from one snapshot; if an error occurs, copy nothing.
 
-    If a source is on this machine, its host changes to the machine's name in the target (empty in a
-    file). Unfinished changes and the locks of syncs are not copied. Signatures are also not copied.
-    So the copy can't undo changes that were made before.
+    In the copy, the sources of this machine get this machine's host name in the target (an empty
+    name in a file). Unfinished changes, sync locks and signatures are not copied. Without
+    signatures, the copy can't undo changes that were made before.
 
     Raises `UsageProblem` if there is no registry to copy, or if the target already contains a
     registry. Raises `DatabaseProblem` if a database can't be used.
@@ -76,7 +76,8 @@ class _Copy:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
-        # Copy the audit log first, because the target adds audit rows for the tables that follow.
+        # Copy the audit log before the other tables, because copying those tables adds audit rows
+        # to the target.
         self._whole(schema.audit, "id", self._numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._whole(schema.skills, "id", condition="live = 1")
@@ -95,7 +96,7 @@ class _Copy:
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
         self._whole(schema.proposals, "id", size=PAGE // 10)
-        # The target database may use other rules to decide which skills are shadowed.
+        # The target may have other rules for shadowing, so decide again which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("SELECT registry_count_totals()")

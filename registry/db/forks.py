@@ -1,10 +1,9 @@
-"""Fork safety: a fork waits for calls in progress, and the child opens its own connections.
+"""Fork safety: a fork waits for running database calls, and the child opens its own connections.
 
-A forked child has a copy of SQLite's notes about its parent's locks, but it doesn't hold these
+SQLite stores a process's file locks in memory. A forked child inherits this memory but not the
 locks. It would read and write without locks, and lose its writes
 (https://sqlite.org/howtocorrupt.html, 2.6). So the child closes each inherited connection before it
-opens a new connection. This is safe if no other thread was inside the database when the process
-forked.
+opens a new connection. Closing them is safe if no other thread was inside the database at the fork.
 """
 
 import os
@@ -15,13 +14,13 @@ from typing import Any, Final
 from weakref import WeakSet
 
 WAIT_SECONDS: Final = 10.0
-"""Maximum seconds that a fork or a close waits for calls and writes of other threads."""
+"""Maximum time that a fork or a close waits for database calls of other threads, in seconds."""
 
 
 class DatabaseActivity:
     """Counts the threads that are using any database of this process.
 
-    A thread can nest its ``with`` blocks.
+    A thread can enter its ``with`` block several times.
     """
 
     def __init__(self) -> None:
@@ -55,20 +54,20 @@ class DatabaseActivity:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Keep new threads out of the databases, and wait for the threads inside."""
+        """Let no more threads enter a database, and wait for the threads that are inside."""
         self.idle_at_fork = self._shut() and not self._depth
 
     def open(self) -> None:
-        """Let threads in again after the fork."""
+        """After the fork, let threads enter again."""
         with self._changed:
             self._is_shut = False
             self._changed.notify_all()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Keep other threads out of all databases during the ``with`` block.
+        """Let no other thread enter any database during the ``with`` block.
 
-        Yields False if threads were still inside after `WAIT_SECONDS`.
+        Yields False if other threads were still inside after `WAIT_SECONDS`.
         """
         try:
             yield self._shut()
@@ -89,10 +88,10 @@ _reopening: WeakSet[Any] = WeakSet()
 
 
 def reopen_in_child(one: Any) -> None:
-    """Arrange that each forked child calls ``one.forked(idle=...)``.
+    """Call ``one.forked(idle=...)`` in each child of a later fork.
 
-    ``idle`` is True if no thread was inside a database at the fork, so inherited connections may be
-    closed.
+    ``idle`` is True if no thread was inside a database at the fork. Only then may the child close
+    the inherited connections.
     """
     _reopening.add(one)
 

@@ -1,9 +1,9 @@
 """The interface of a database, which SQLite and PostgreSQL implement.
 
-Most SQL is written once for both databases, with ``?`` for values. If the databases need different
-SQL, it is an attribute or a method of a class here. The packages ``db/sqlite`` and ``db/postgres``
-implement these classes. Files with the same name in both (such as ``reader.py``) correspond to each
-other.
+Both databases share most SQL statements, which have ``?`` for values. If the databases need
+different SQL, a class in this file has an attribute or method for it. The packages ``db/sqlite``
+and ``db/postgres`` implement the classes. Both use the same file names: for example, each has a
+``reader.py``.
 """
 
 import json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 KNOWN_REVISIONS: Final = tuple(
     "0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027 0028 0029 0030".split()
 )
-"""All migrations, the oldest first; a test compares them with the migrations folder.
+"""All migrations, the oldest first; a test compares this list with the migrations folder.
 
 Databases of earlier revisions exist only on developers' machines.
 """
@@ -71,10 +71,10 @@ MAX_INTEGER: Final = (1 << 63) - 1
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace parameters that the database can't store, so that the query finds nothing.
+    """Replace parameter values that the database can't store, so that the query finds nothing.
 
-    Otherwise the query would fail. Such parameters are surrogates and NUL in text, and integers of
-    more than 64 bits.
+    Without this, the query would fail. The database can't store surrogates or NUL in text, or
+    integers of more than 64 bits.
     """
     return [
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -87,7 +87,7 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Adjacent words to search for; if ``prefix``, the last word may be the beginning of a word."""
+    """A phrase to search for; if ``prefix``, its last word matches any word that begins with it."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -100,12 +100,12 @@ IndexPart: TypeAlias = Literal["heads", "bodies"]
 """
 
 Part: TypeAlias = Literal["name", "tags", "description", "body"]
-"""A part of a skill; name, tags and description together are its "head"."""
+"""A part of a skill; the search calls name, tags and description together the "head"."""
 
 PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
 
 IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
-"""A query for one full-text index: find the skills that contain at least one of the patterns."""
+"""A query for one full-text index; a skill matches if it contains at least one of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """An SQL condition on skills ``s`` and sources ``src``, and its values.
@@ -115,11 +115,11 @@ Condition: TypeAlias = tuple[str, Sequence[object]]
 
 
 class SearchTerms(NamedTuple):
-    """The words of a query; `catalog.search.rank` decides which of them count.
+    """The words of a query; `catalog.search.rank` decides which of them to search for.
 
-    ``typed`` holds the words that the user typed, each with a prefix to try if no skill has the
-    word. A word in ``compounds`` counts only if a name, tag or description contains it. ``lay``
-    holds synonyms of everyday words, ``foreign`` holds translations.
+    ``typed`` holds the words that the user typed, each with a prefix to search for if no skill
+    contains the word. ``compounds`` holds words that are used only if a name, tag or description
+    contains them. ``lay`` holds synonyms of everyday words. ``foreign`` holds translations.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -129,14 +129,14 @@ class SearchTerms(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """Limits of a search.
+    """The limits of a search.
 
-    ``counted`` is the number of skills at which counting a word stops. ``words`` is the maximum
-    number of words to look for in bodies, and ``texts`` the maximum number of bodies to look in.
+    Counting the skills that contain a word stops at ``counted``. ``words`` is the maximum number of
+    words to search for in bodies, and ``texts`` is the maximum number of bodies to search.
 
-    If more than ``counted`` bodies have a word, the bodies are searched for it only if fewer than
-    ``heads`` heads (name, tags, description) have it. ``half`` is the constant k of reciprocal rank
-    fusion, k / (k + rank).
+    If more than ``counted`` bodies contain a word, the search looks for it in bodies only if fewer
+    than ``heads`` heads (name, tags, description) contain it. ``half`` is the constant k of
+    reciprocal rank fusion, k / (k + rank).
     """
 
     counted: int
@@ -147,9 +147,10 @@ class SearchLimits(NamedTuple):
 
 
 class HitMetadata(NamedTuple):
-    """Data that a search returns with a hit: its source's precedence, its sketch and its head.
+    """The data that a search returns with each hit.
 
-    The sketch is a MinHash of the skill's text. The head is name, tags and description as one text.
+    These are the precedence of the hit's source, its sketch (a MinHash of the skill's text) and its
+    head (name, tags and description as one text).
     """
 
     precedence: Precedence
@@ -171,17 +172,17 @@ _UPDATE_FILES: Final = (
 
 
 class StatUpdates(NamedTuple):
-    """New file times and sizes of versions whose files are unchanged.
+    """New file times and sizes of versions whose files have not changed.
 
-    A row of ``versions`` is fingerprint, racy, version id. A row of ``files`` is mode, size,
-    mtime_ns, ctime_ns, inode, version id, path.
+    A row of ``versions`` has the values fingerprint, racy, version id. A row of ``files`` has the
+    values mode, size, mtime_ns, ctime_ns, inode, version id, path.
     """
 
     versions: list[tuple[str, int, int]]
     files: list[tuple[int | str, ...]]
 
     def statements(self, reader: "Reader") -> "list[Select]":
-        """Return the SQL statements that store the updates, each with its value."""
+        """Return the SQL statements that store the updates, with their parameters."""
         items = [reader.json_item.format(number) for number in range(7)]
         each = reader.json_each.format("?")
         work = ((_UPDATE_VERSIONS, self.versions), (_UPDATE_FILES, self.files))
@@ -195,15 +196,16 @@ NO_UPDATES: Final = StatUpdates([], [])
 class DatabaseInfo(Value):
     """Facts about a database.
 
-    ``bytes`` includes the write-ahead log of a file. ``host`` is the name of this machine on a
-    server. ``server_version`` is None for a file; the facts about a file are None for a server.
+    For a file, ``bytes`` includes the write-ahead log. On a server, ``host`` is the name of this
+    machine. ``server_version`` is None for a file. The facts about a file are None for a server.
 
-    ``staged`` is the number of versions that no reader sees, and ``staged_bytes`` the size of their
-    files. A running sync adds such versions. Those of an interrupted sync stay until the next sync
-    on the same machine.
+    ``staged`` is the number of versions that readers don't see yet, and ``staged_bytes`` is the
+    size of their files. A running sync adds such versions. If a sync is interrupted, its versions
+    stay until the next sync on the same machine.
 
-    If ``wal_reset_bug``, this SQLite can lose a commit when a checkpoint meets a write of another
-    program. The registry's own writes are safe, because they happen one at a time under a lock.
+    If ``wal_reset_bug``, this version of SQLite can lose a commit when a checkpoint and a write of
+    another program happen at the same time. The registry's own writes are safe, because a lock
+    allows only one at a time.
     """
 
     path: str
@@ -223,7 +225,10 @@ class DatabaseInfo(Value):
 
 
 class SyncLock(Protocol):
-    """The lock that a sync holds; another sync of the same file or host waits or gives up."""
+    """The lock that a sync holds.
+
+    Another sync of the same file or host waits for it or gives up.
+    """
 
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lock; return False if another process holds it."""
@@ -232,25 +237,25 @@ class SyncLock(Protocol):
         """Describe the process that holds the lock."""
 
     def now_ns(self) -> int:
-        """Return the current time, by the clock that sets file times if possible."""
+        """Return the current time in nanoseconds, if possible by the clock that sets file times."""
 
     def assert_held(self, writing: "Connection", /) -> None:
-        """Raise `DatabaseProblem` if the lock was lost.
+        """Raise `DatabaseProblem` if this process no longer holds the lock.
 
-        Call it in a transaction that writes; ``writing`` is its connection.
+        Call this method in a writing transaction; ``writing`` is the connection of the transaction.
         """
 
     def __enter__(self) -> Self:
-        """Return the lock without taking it; call `acquire` to take it."""
+        """Return this object; the lock is not taken until `acquire` is called."""
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
 
 
 WRITE_SECONDS = 30.0
-"""Seconds that a writer waits for other writers.
+"""Maximum time that a writer waits for other writers, in seconds.
 
-A sync has many short transactions, so the wait for one of them is short.
+A sync uses many short transactions, so other writers wait only for a short time.
 """
 
 
@@ -270,11 +275,11 @@ class Writer(ABC):
     def transaction(
         self, wait: float | None = None, *, quiet: bool = False
     ) -> "Iterator[Connection]":
-        """Run a ``with`` block as one transaction: commit at its end, roll back if it raises.
+        """Run a ``with`` block as one transaction: commit at its end, or roll back if it raises.
 
-        ``wait`` is the number of seconds to wait for other writers; by default `WRITE_SECONDS`. If
-        ``quiet``, a transaction on a server doesn't take the lock of writers and doesn't change the
-        data version. Use ``quiet`` only for rows that no reader looks at.
+        ``wait`` is the maximum time to wait for other writers, in seconds (default
+        `WRITE_SECONDS`). If ``quiet``, a transaction on a server neither takes the lock of writers
+        nor changes the data version. Use ``quiet`` only for rows that readers ignore.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -290,14 +295,16 @@ class Writer(ABC):
     def reserve(self, count: int) -> int | None:  # noqa: ARG002
         """Reserve ``count`` ids for new versions, and return the first id.
 
-        Returns None if this database stores new versions only under the lock of writers.
+        Returns None if this database can store new versions only while it holds the lock of
+        writers.
         """
         return None
 
     def lock(self, connection: "Connection") -> None:  # noqa: B027  # a file is locked already
-        """Take the lock of writers in a ``quiet`` transaction, which then also publishes.
+        """Take the lock of writers in a ``quiet`` transaction, so that readers see its changes.
 
-        Raises `DatabaseBusy` soon if another writer waits for rows that this transaction changed.
+        Raises `DatabaseBusy` after a short wait if another writer waits for rows that this
+        transaction changed.
         """
 
     def update_statistics(self) -> None:  # noqa: B027  # a file needs no update
@@ -309,22 +316,23 @@ class Writer(ABC):
 
     @abstractmethod
     def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
-        """Take the lock of writers and begin a transaction."""
+        """Take the lock of writers, and begin a transaction."""
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
-        """Return this project's error for an error of the database driver."""
+        """Turn an error of the database driver into an error of this project."""
 
 
 T = TypeVar("T")
 
 MAX_REMEMBERED: Final = 100
-"""Maximum number of results that one thread caches (see `Reader.remembered`)."""
+"""Maximum number of results in the cache of one thread (see `Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
-"""One skill's new counts of use: listed, found, read; the time of each; its source and folder.
+"""One skill's new usage counts.
 
-If a time didn't change, it is None.
+The values are the counts (listed, found, read), the time of each, the source and the folder. A time
+is None if it didn't change.
 """
 
 Select: TypeAlias = tuple[str, Sequence[object]]
@@ -332,11 +340,11 @@ Select: TypeAlias = tuple[str, Sequence[object]]
 
 
 class TextIndex(ABC):
-    """Queries the full-text index, which matches inflected English words by their stems.
+    """Queries the full-text index, which finds inflected English words by their stems.
 
-    ``among`` holds the versions that a narrowed view shows; None means all versions. If ``among``
-    is given, counts and weights come only from these versions. So results reveal nothing about
-    other skills.
+    Some methods take ``among``, the versions that a narrowed view shows; None means all versions.
+    If ``among`` is given, counts and weights are computed only from these versions. So results
+    reveal nothing about other skills.
     """
 
     def expect(  # noqa: B027  # a file sends no SELECT ahead
@@ -347,21 +355,24 @@ class TextIndex(ABC):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Send all SELECTs that a search will need together, if the database supports that."""
+        """Send together all SELECTs that a search will need, if the database supports that."""
 
     def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return the metadata that the search returned with these hits.
 
-        Hits without metadata are left out.
+        Leave out hits without metadata.
         """
         return {}
 
     def forget(self) -> None:  # noqa: B027
-        """Forget the SELECTs that `expect` sent ahead, and their rows."""
+        """Discard the SELECTs that `expect` sent, and their rows."""
 
     @abstractmethod
     def size(self, reader: "Reader") -> int:
-        """Return the approximate number of indexed skills; the rarity of a word depends on it."""
+        """Return the approximate number of indexed skills.
+
+        From this number, the search computes how rare words are.
+        """
 
     @abstractmethod
     def counts(
@@ -371,7 +382,7 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern the number of heads and the number of bodies that contain it.
+        """Return for each pattern how many heads and how many bodies contain it.
 
         Counting stops at ``most``. A head is the name, tags and description of a skill.
         """
@@ -385,39 +396,41 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of matching skills that meet the condition, best first."""
+        """Return for each query the ids of the skills that match it, best first.
+
+        The skills must also meet the condition.
+        """
 
     @abstractmethod
     def parts(
         self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of the skill, such as its name, that contain it."""
+        """Return for each pattern the parts of the skill that contain it, such as the name."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
         """Return the words in names, tags and descriptions that begin with ``beginning``.
 
-        The words have the form in which the index stores them.
+        The words are stems, as the index stores them.
         """
 
     def known(self, reader: "Reader", words: Sequence[str]) -> list[str]:
-        """Return which of these words, in stored form, are in names, tags and descriptions."""
+        """Return which of these stems occur in names, tags and descriptions."""
         beginnings = {word[:1] for word in words}
         stored = {one for start in beginnings for one in self.vocabulary(reader, start)}
         return [word for word in words if word in stored]
 
 
 class Reader(ABC):
-    """Runs SELECTs; it can't write.
+    """Runs SELECTs; a reader can't write.
 
-    Threads can share a reader, and it can be used after a fork. ``path`` names the database in
-    messages. While ``empty`` is True, the database doesn't exist yet, and every SELECT returns no
-    rows.
+    Threads can share a reader, and a forked child can use it. ``path`` is the name of the database
+    in messages. While ``empty`` is True, the database doesn't exist yet, and every SELECT returns
+    no rows.
     """
 
     in_json_array: str
-    """SQL condition to put after a number: the JSON array in the parameter contains the number.
-    """
+    """SQL condition to append to a number: the JSON array in the parameter contains the number."""
 
     index: TextIndex
     """The full-text index of this database."""
@@ -431,27 +444,28 @@ class Reader(ABC):
     own_yanked: str = "1"
     """SQL expression: 1 if this reader shows yanked skills of the source ``src``, else 0.
 
-    Only the owner of the source sees its yanked skills. A process that answers other users sets
-    this expression to 0.
+    Only the owner of a source sees its yanked skills. If a process answers requests of other users,
+    it sets this expression to 0.
     """
 
     listed: str | None = None
-    """SELECT for the number of skills that a listing shows without filters, from stored totals.
+    """SELECT that returns how many skills an unfiltered listing shows, from stored totals.
 
-    The SELECT ends with a condition on the source ``src``. It ignores that skills of projects
-    shadow other skills. ``listed`` is None if the database stores no totals.
+    The caller appends a condition on the source ``src``. The totals don't consider that skills of
+    projects shadow other skills. ``listed`` is None if the database stores no totals.
     """
 
     json_each: str
-    """SQL: the elements of the JSON array ``{}`` as a table; give the table the alias ``e``."""
+    """SQL: the elements of the JSON array ``{}`` as a table; the caller adds the alias ``e``."""
 
     json_item: str
-    """SQL expression: element number ``{}``, as text, of the array in the current row of ``e``."""
+    """SQL expression: element ``{}`` of the array in the current row of ``e``, as text."""
 
     digest: str | None = None
     """SQL aggregate for a digest of the texts ``{}``.
 
-    It is None if the database has no digest function. In that case, read and compare the texts.
+    It is None if the database has no digest function. The caller must then read and compare the
+    texts.
     """
 
     semantic: str | None = None
@@ -506,20 +520,21 @@ class Reader(ABC):
             return [self.rows(*question) for question in questions]
 
     def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Queue a SELECT; if the database supports it, it is sent with the snapshot's next SELECT.
+        """Queue a SELECT, so that it is sent together with the snapshot's next SELECT.
 
-        Returns a function that returns the rows.
+        If the database doesn't support this, the SELECT is sent separately. Returns a function that
+        returns the rows.
         """
         return lambda: self.rows(*question)
 
     def finish(self) -> None:  # noqa: B027  # a file sends no SELECT ahead
-        """Announce that the next SELECT is the snapshot's last.
+        """Announce that the next SELECT is the last one of the snapshot.
 
-        The end of the snapshot's transaction is then sent together with this SELECT.
+        The reader then sends the end of the transaction together with this SELECT.
         """
 
     def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that ``question`` builds from the `visibility`."""
+        """Run the SELECT that ``question`` builds from the `visibility`, and return its rows."""
         return self.rows(*question(self.visibility))
 
     def stream_visible(
@@ -529,20 +544,23 @@ class Reader(ABC):
         return self.stream(*question(self.visibility))
 
     def last_visibility(self) -> Visibility:
-        """Return the `visibility` that was read last, without asking the server."""
+        """Return the `visibility` from its last reading, without a query to the server."""
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources, or None.
+        """Return the folders of this host's sources, if `query_visible` has just read them.
 
-        They are known only if `query_visible` has just read them.
+        Otherwise return None.
         """
         return None
 
     def paged(
         self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run two SELECTs built from the `visibility`; return the page's rows and the total."""
+        """Run the two SELECTs that ``question`` builds from the `visibility`.
+
+        The first returns the rows of a page, the second the total number of rows.
+        """
         with self.snapshot():
             return self.page(*question(self.visibility))[:2]
 
@@ -560,14 +578,14 @@ class Reader(ABC):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether a read in progress keeps other processes from writing."""
+        """Whether other processes can't write while this process reads."""
         return False
 
     @abstractmethod
     def version(self) -> int | None:
-        """Return a number that changes when the database changes; None if there is no database.
+        """Return a number that changes whenever the database changes; None if there is no database.
 
-        Compare it only with numbers that the same thread got.
+        Compare two such numbers only if the same thread got both.
         """
 
     @abstractmethod
@@ -582,9 +600,9 @@ class Reader(ABC):
         """Close the connections of all threads."""
 
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
-        """Return the result of ``load``; it is cached under ``name`` until the database changes.
+        """Return the result of ``load``, and cache it under ``name`` until the database changes.
 
-        Each thread has its own cache, because on SQLite a thread notices a change only through its
+        Each thread has its own cache, because on SQLite a thread notices changes only through its
         own connection.
         """
         if self.empty:
@@ -598,18 +616,18 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether a result, which may be outdated, is cached under this name."""
+        """Tell whether the cache has a result under this name; the result may be outdated."""
         return name in self._local.__dict__.get("memory", ())
 
 
 class Backend(ABC):
     """A database, in which this machine has the name ``host``.
 
-    This machine syncs and changes only the sources with this host. In a SQLite file, ``host`` is
-    empty, because the machine that opens the file has the folders.
+    This machine syncs and changes only the sources with this host name. In a SQLite file, ``host``
+    is empty, because the folders are on the machine that opens the file.
 
-    ``identity`` names the database in this user's own records. It contains the location of the
-    database, and no data from inside it.
+    ``identity`` identifies the database in this user's own records. It is made from the location of
+    the database and not from data in the database.
     """
 
     reader: Reader
@@ -632,12 +650,15 @@ class Backend(ABC):
 
     @property
     def writable(self) -> bool:
-        """Whether this process may write the database."""
+        """Whether this process may write to the database."""
         return True
 
     @abstractmethod
     def make_current(self) -> None:
-        """Create the schema of the database, or upgrade it. Raises `DatabaseProblem`."""
+        """Create the schema of the database, or upgrade it if it is older.
+
+        Raises `DatabaseProblem`.
+        """
 
     @abstractmethod
     def open_writer(self) -> Writer:
@@ -645,20 +666,20 @@ class Backend(ABC):
 
     @abstractmethod
     def sync_lock(self) -> "SyncLock":
-        """Return the lock for a sync on this machine, not taken yet."""
+        """Return a lock for syncs on this machine; call its `acquire` to take it."""
 
     @abstractmethod
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Record that these sources were synced at ``now`` without changes.
+        """Record that the syncs of these sources at ``now`` found no changes.
 
-        ``updates`` holds the new file times and sizes to store.
+        ``updates`` holds new file times and sizes to store.
         """
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use; return False if the database was busy for ``wait`` seconds."""
+        """Add usage counts; return False if the database was busy for ``wait`` seconds."""
 
     @abstractmethod
     def info(self) -> "DatabaseInfo":
@@ -666,7 +687,10 @@ class Backend(ABC):
 
     @abstractmethod
     def check(self) -> Sequence[str]:
-        """Look for damage in the database and describe it; see `SkillRegistry.check_database`."""
+        """Look for damage in the database and return descriptions.
+
+        See `SkillRegistry.check_database`.
+        """
 
     @abstractmethod
     def backup(self, target: str, *, overwrite: bool) -> None:

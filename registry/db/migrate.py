@@ -1,6 +1,6 @@
 """Find and run the migrations of the schema.
 
-`sqlite.writer` and `postgres.writer` decide when to run them.
+`sqlite.writer` and `postgres.writer` decide when the migrations run.
 """
 
 import logging
@@ -14,23 +14,26 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
-"""Names of the loggers in which Alembic reports its steps."""
+"""Names of the loggers to which Alembic writes its messages."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""Maximum seconds to wait while another process upgrades the same database."""
+"""Maximum time to wait while another process upgrades the same database, in seconds."""
 
 
 def migrations_folder() -> Path:
-    """Return the folder of the migration scripts, from the package or else from the checkout."""
+    """Return the folder of the migration scripts in the package.
+
+    If it has none, in the checkout.
+    """
     package = Path(__file__).resolve().parent.parent
     packaged = package / "_migrations"
     return packaged if packaged.is_dir() else package.parent / "migrations"
 
 
 def run_migrations(connection: "Connection") -> None:
-    """Upgrade the database of ``connection`` to the newest revision, inside its transaction.
+    """Upgrade the database of ``connection`` to the newest revision, in the current transaction.
 
-    Afterwards, update shadowing, copies and refs of all skills.
+    Then recompute shadowing, copies and refs of all skills.
     """
     from registry.db.write.names import refresh_names
 
@@ -39,7 +42,7 @@ def run_migrations(connection: "Connection") -> None:
         from alembic.config import Config
 
         config = Config()
-        # The ini parser behind Config reads a bare % as the start of a reference.
+        # Escape each %, because the ini parser behind Config interprets it as a reference.
         config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
@@ -48,9 +51,9 @@ def run_migrations(connection: "Connection") -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep Alembic's messages out of the log of the program that uses this package.
+    """During the ``with`` block, keep Alembic's messages out of the log of the calling program.
 
-    Only messages of this thread are dropped, and only during the ``with`` block.
+    Messages from other threads are still logged.
     """
     ours = threading.get_ident()
 

@@ -1,4 +1,4 @@
-"""Open the database that a path or address names."""
+"""Open the database at a path or address."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SQLITE: Final = "sqlite:///"
 
 _MEMORY: Final = (":memory:", "sqlite://", "sqlite:///:memory:")
-"""Names of a temporary database, as in SQLite."""
+"""The names of a temporary database, the same as in SQLite."""
 
 _FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -29,10 +29,10 @@ _MANGLED: Final = re.compile(
     r"|(postgres(?:ql)?(?:\+\w+)?)/(?:/|[^/]*@)",
     re.IGNORECASE,
 )
-"""Matches a database URL that lacks a slash or its colon."""
+"""Matches a database URL without its colon or one of its slashes."""
 
 _SECRET: Final = re.compile(r":.*@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE | re.DOTALL)
-"""Matches signs of a password in a broken address."""
+"""Matches signs of a password in an invalid address."""
 
 
 def open_backend(
@@ -42,8 +42,9 @@ def open_backend(
 ) -> Backend:
     """Open the database at a path or address.
 
-    If it is None, the address comes from the environment, or else it is the default path. Nothing
-    is read or created yet. Raises `DatabaseProblem` if the path or address is invalid.
+    If ``path_or_url`` is None, use the address from the environment, or else the default path. This
+    function neither reads nor creates the database. Raises `DatabaseProblem` if the path or address
+    is invalid.
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
@@ -52,7 +53,8 @@ def open_backend(
     given = os.fspath(path_or_url)
     if given in _MEMORY:
         return _passing()
-    from registry.db.postgres.dialect import SCHEMES  # a file doesn't need this module
+    # a database file doesn't need the code for PostgreSQL
+    from registry.db.postgres.dialect import SCHEMES
 
     scheme, separator, _ = given.partition("://")
     if separator and scheme.lower() in SCHEMES:
@@ -66,10 +68,10 @@ def open_backend(
 
 
 def _passing() -> Backend:
-    """Return a temporary database, which is removed when it is closed or when this process ends.
+    """Return a temporary database, which is deleted when it is closed or when this process ends.
 
-    The database is a file that only this user can read. A database in memory would not work,
-    because each connection would have its own.
+    It is a file that only this user can read. It can't be in memory, because each connection would
+    get a separate database.
     """
     from shutil import rmtree
     from tempfile import mkdtemp
@@ -80,7 +82,7 @@ def _passing() -> Backend:
     folder, maker = mkdtemp(prefix="skill-registry-"), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == maker:  # a forked child must not remove it
+        if os.getpid() == maker:  # a forked child must not delete the parent's file
             rmtree(folder, ignore_errors=True)
 
     backend = SqliteBackend(os.path.join(folder, "registry.db"))
@@ -91,9 +93,9 @@ def _passing() -> Backend:
 def file_path(given: str) -> str:
     """Return the absolute path of a database file.
 
-    Raises `DatabaseProblem` if ``given`` is an address or a part of an address, because as a file
-    name it could contain a password. This also covers an address that went through `Path`: it has
-    lost a slash, or is below a folder.
+    Raises `DatabaseProblem` if ``given`` is an address or a part of an address. An address may
+    contain a password, which must not become part of a file name. The function also recognises an
+    address after a conversion to `Path`, which removes a slash and may put a folder in front.
     """
     path = given
     if given.startswith(_SQLITE):
@@ -110,7 +112,8 @@ def file_path(given: str) -> str:
     if not path or "\0" in path or not _is_encodable(path):
         raise DatabaseProblem(path=ascii(path), reason="it is not a path")
     whole = Path(path)
-    with suppress(RuntimeError):  # a ~user that does not exist is an ordinary file name
+    # if the user in ~user doesn't exist, the text is an ordinary file name
+    with suppress(RuntimeError):
         whole = whole.expanduser()
     return os.path.abspath(whole)
 

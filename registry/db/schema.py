@@ -1,11 +1,11 @@
 """The tables of the database.
 
-Migrations create them; a test compares the result with this module. The views for people
-(docs/reference/sql-views.md) are defined in migrations.
+Migrations create them; a test compares the migrated tables with this module. Migrations also define
+the SQL views for users (docs/reference/sql-views.md).
 
-A row of ``skills`` is one version of a skill. A sync first stores new versions with ``live`` 0,
-which readers ignore ("staged"). Then it sets ``live`` to 1 for all of them in one transaction. All
-versions of a skill have the same ``uid``.
+A row of ``skills`` is one version of a skill. A sync first stores new versions with ``live`` 0;
+such versions are "staged", and readers ignore them. Then one transaction sets ``live`` to 1 for all
+of them. All versions of a skill have the same ``uid``.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy import Text as AnyText
 
 Text = AnyText().with_variant(AnyText(collation="C"), "postgresql")
-"""Type of text columns: both databases compare them byte by byte and so use the same order."""
+"""Type of text columns; both databases compare the text byte by byte, so they sort it equally."""
 
 metadata = MetaData(
     naming_convention={
@@ -38,7 +38,10 @@ metadata = MetaData(
 
 
 def _skill_id() -> Column[int]:
-    """Return the column for a version's id; deleting the version also deletes these rows."""
+    """Return the column for a version's id.
+
+    If the version is deleted, the database deletes its rows.
+    """
     skill = ForeignKey("skills.id", ondelete="CASCADE")
     return Column("skill_id", skill, primary_key=True, nullable=False)
 
@@ -49,7 +52,7 @@ def _texts(names: str) -> list[Column[Any]]:
 
 
 def _given(names: str, kind: type[Integer] | AnyText = Text) -> list[Column[Any]]:
-    """Return columns that are never NULL; by default they hold text."""
+    """Return columns that are never NULL; by default, their type is text."""
     return [Column(name, kind, nullable=False) for name in names.split()]
 
 
@@ -59,28 +62,29 @@ sources = Table(
     Column("id", Integer, primary_key=True),
     *_given("name path scope"),
     Column("priority", Integer, nullable=False, server_default=text("0")),
-    # Scope and priority as one number; the lowest number comes first.
+    # The scope and the priority of the source as one number; the lowest number has the highest
+    # precedence.
     Column("strength", Integer, nullable=False),
     Column("enabled", Integer, nullable=False, server_default=text("1")),
-    # The name of the machine that has the folder. In a SQLite file it is empty, because the machine
-    # that opens the file has the folder.
+    # The name of the machine that has the folder. In a SQLite file, the name is empty, because the
+    # folder is on the machine that opens the file.
     Column("host", Text, nullable=False, server_default=""),
     # The folder in which a project's skills are visible. NULL if the scope is not project.
     Column("project", Text),
     Column("added_at", Text, nullable=False),
     *_texts("last_sync_at last_result"),
-    # The remote source whose checkout the folder is, the way it is fetched, and the chosen parts
-    # (`chosen` has one skill name per line). NULL if the folder is local.
+    # The address of the remote source, its type, the pinned version and the chosen parts of the
+    # source. `chosen` has one skill name in each line. All are NULL if the folder is local.
     *_texts("kind url pin part chosen"),
-    # The version that was fetched last, and when it was fetched.
+    # The last fetched version, and the time of the fetch.
     *_texts("version fetched_at"),
-    # On a server: the role that added the source, recorded by the server itself, and the team that
-    # sees the source (NULL if all roles see it). Always NULL in a file.
+    # On a server: the role that added the source, which the server itself records, and the team
+    # that sees the source (NULL if all roles see it). In a file, both are always NULL.
     *_texts("owner team"),
-    # On a server: the precedence that an admin gave the source among the sources of all owners. 0
-    # is the default.
+    # On a server: the precedence that an admin gave the source among the sources of all owners. The
+    # default is 0.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
-    # If the source is under review, the lowest id of a revision that must be approved; else 0.
+    # If the source is under review, the lowest id of the revisions that need approval; else 0.
     Column("review", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
@@ -98,45 +102,45 @@ skills = Table(
     *_given("folder position"),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
-    # 1 if the skill's bare name means only this skill, for users who see the skill. Skills of other
-    # projects don't count.
+    # 1 if the skill's name without a source means only this skill to users who see the skill.
+    # Skills of other projects don't count.
     Column("bare", Integer, nullable=False, server_default=text("0")),
-    # The refs of all skills with the same name and files, including this skill, one per line.
+    # The refs of all skills with the same name and files, including this skill; one in each line.
     Column("copies", Text, nullable=False, server_default=""),
     *_given("name name_key description"),
     *_texts("kind category version license author compatibility"),
-    # The tags, one per line. They are also in skill_tags; here a listing reads them without a
-    # second query.
+    # The tags, one in each line. The table skill_tags also has them; with this column, a listing
+    # reads them without a second query.
     Column("tags", Text, nullable=False, server_default=""),
     *_given("created_at updated_at indexed_at"),
     *_texts("content_hash tree_hash document"),
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
-    # 1 if the files had changed so shortly before they were read that equal times don't prove equal
-    # files.
+    # 1 if the files changed so shortly before they were read that an equal time doesn't prove an
+    # equal file.
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
-    # 1 if quarantined: from a remote source, with security errors that no user has accepted. 2 if
-    # the files are those of a yanked version.
+    # 1 if the skill is quarantined: it is from a remote source and has security errors that no user
+    # has accepted. 2 if its files are a yanked version.
     Column("held", Integer, nullable=False, server_default=text("0")),
-    # The origin of an installed copy, as the lock file of its pull records it, in the format of
-    # `read.skills.ORIGIN`. NULL if no lock file lists the folder, or if the folder was edited since
-    # the pull.
+    # The origin of an installed copy, as the lock file of its pull records the origin, in the
+    # format of `read.skills.ORIGIN`. NULL if no lock file lists the folder, or if the folder was
+    # edited after the pull.
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
-# On a server, the migration adds this condition. Adding it here would load the PostgreSQL dialect
-# each time.
+# On a server, the migration adds this condition. A condition here would import the PostgreSQL
+# dialect each time.
 _LIVE: dict[str, Any] = {"sqlite_where": skills.c.live == 1}
 Index("uq_skills_live_folder", skills.c.source_id, skills.c.folder, unique=True, **_LIVE)
 Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
-# The order of listings. With this index, a page needs no sort.
+# The order of listings. With this index, the database reads a page without sorting.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
-# The same for the newest skills.
+# The order of listings by time of update.
 _UPDATED = (skills.c.updated_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
 Index("ix_skills_updated", *_UPDATED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
@@ -153,12 +157,12 @@ documents = Table(
     # The offset in characters at which the Markdown body starts.
     Column("body_start", Integer, nullable=False),
     Column("front_matter", Text, nullable=False),
-    # How the full-text index stores the skill: 0 not at all, 1 unchanged, 2 segmented
+    # How the full-text index stores the skill: 0 not stored, 1 unchanged, 2 split into segments
     # (`text.segment`).
     Column("indexed", Integer, nullable=False),
 )
 
-# MinHash sketches of texts, by which near-duplicates are found; see `document.minhash`.
+# MinHash sketches of texts, which the search for near-duplicates compares; see `document.minhash`.
 sketches = Table(
     "sketches",
     metadata,
@@ -193,7 +197,7 @@ diagnostics = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    # NULL if the finding is about a path in the source that is not a skill.
+    # NULL if the finding is about a path in the source, and this path is not a skill.
     Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
     *_given("folder code severity message"),
     Column("path", Text),
@@ -202,7 +206,7 @@ diagnostics = Table(
 )
 Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
 Index("ix_diagnostics_source_id", diagnostics.c.source_id)
-# Security findings are selected by their codes, and are few among all findings.
+# Queries select security findings by their codes; they are only a small part of all findings.
 Index("ix_diagnostics_code", diagnostics.c.code, diagnostics.c.severity, diagnostics.c.skill_id)
 
 journal = Table(
@@ -218,8 +222,8 @@ journal = Table(
     Column("started_at", Text, nullable=False),
 )
 
-# How often tools listed, found and read each skill. The key is the uid, without a foreign key: each
-# sync adds and deletes versions, and a deleted skill may be restored.
+# How often tools listed, found and read each skill. The key is the uid, without a foreign key, for
+# two reasons: each sync adds and deletes versions, and a deleted skill may be restored.
 usage = Table(
     "usage",
     metadata,
@@ -228,7 +232,7 @@ usage = Table(
     *_texts("last_listed_at last_found_at last_read_at"),
 )
 
-# The counts of `usage` by UTC day, for the last `write.usage.DAYS` days.
+# The counts of `usage` for each UTC day of the last `write.usage.DAYS` days.
 usage_days = Table(
     "usage_days",
     metadata,
@@ -249,7 +253,7 @@ contents = Table(
 )
 
 # The history of each skill, one row for each different set of files. `files` is a JSON array of
-# [path, executable, size, hash]. The key is the uid, so the rows stay after the skill is removed.
+# [path, executable, size, hash]. The key is the uid, so the rows stay if the skill is removed.
 revisions = Table(
     "revisions",
     metadata,
@@ -262,25 +266,26 @@ revisions = Table(
     *_given("tree_hash seen_at files"),
     # The origin of the skill at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
-    # The position in the order in which the skill's revisions became current. NULL if it equals the
-    # revision's number, because the revision never became current a second time.
+    # The turn of the revision: each time a skill gets other files, their revision gets the skill's
+    # next turn. NULL if the turn equals the revision's number, because the revision became current
+    # only once.
     Column("turn", Integer),
-    # The author of the change. The server itself records the role; the client sends the other
+    # The author of the change. The server itself records the role. The client sends the other
     # values.
     *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
 
-# Skills that were removed with their folder or source ("tombstones"). If a skill with the uid
-# exists again, the row is ignored. `trash` is the number of the folder in the trash if the registry
-# deleted it.
+# Skills that were removed with their folder or source ("tombstones"). Readers ignore the row if a
+# skill with this uid exists again. If the registry deleted the folder, `trash` is its number in the
+# trash.
 gone = Table(
     "gone",
     metadata,
     Column("uid", Text, primary_key=True, nullable=False),
     Column("name", Text, nullable=False),
-    # Empty for skills that were removed before these columns existed.
+    # These columns are empty for skills that were removed before the columns existed.
     *_given("source folder created_at since"),
     *_texts("tree_hash trash"),
     *_texts("owner team"),
@@ -288,8 +293,8 @@ gone = Table(
 Index("ix_gone_name", gone.c.name)
 
 # The last changes that the registry made, for `undo`. `before` and `after` are tree hashes; for a
-# pull, they are the JSON of `install.history`. Only changes with this user's `signature` can be
-# undone. `host` is stored only for `undo`.
+# pull, they are the JSON of `install.history`. `undo` accepts only changes with this user's
+# `signature`. Only `undo` uses `host`.
 changes = Table(
     "changes",
     metadata,
@@ -302,8 +307,8 @@ changes = Table(
 )
 Index("ix_changes_uid", changes.c.uid)
 
-# The access tokens of the web catalogue, by hash. A row counts only with this user's `signature`.
-# `used_at` may be forged.
+# The access tokens of the web catalogue, by hash. A token is valid only if the row has this user's
+# `signature`. `used_at` may be forged.
 tokens = Table(
     "tokens",
     metadata,
@@ -323,9 +328,9 @@ tokens = Table(
     UniqueConstraint("hash"),
 )
 
-# Changes that wait for a review, or were decided. `base` is the tree hash that the change replaces
-# (NULL if it creates the skill), `tree_hash` the hash of the new files. `archive` has the new files
-# as a zip. On a server, `role` is the role that added it.
+# Changes that wait for a review or have been decided. `base` is the tree hash of the files that the
+# change replaces (NULL if it creates the skill). `tree_hash` is the tree hash of the new files, and
+# `archive` has these files as a zip. On a server, `role` is the role that added the row.
 proposals = Table(
     "proposals",
     metadata,
@@ -343,7 +348,7 @@ proposals = Table(
 Index("ix_proposals_source_id", proposals.c.source_id)
 
 # The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
-# changed; on a server, the server itself adds them. `detail` is JSON: the state of `subject` before
+# changed. On a server, the server itself adds them. `detail` is JSON: the state of `subject` before
 # or after the change.
 audit = Table(
     "audit",
@@ -356,10 +361,10 @@ audit = Table(
 )
 
 # The names under which git repositories publish skills: one row for each name that a skill has had.
-# Rows are never removed, so that no other owner gets the name and no version number falls. `owner`
-# is the role that owns the source on a server. `slot` numbers the namesakes in one source. `number`
-# is the version: the turn of the skill's files, plus `base`, the last number of the earlier skill
-# in the slot.
+# Rows are never removed, so that no other owner can get the name and no version number decreases.
+# On a server, `owner` is the role that owns the source. `slot` numbers the skills of one source
+# with the same name. `number` is the version number: the turn of the skill's files plus `base`,
+# which is the last number of the earlier skill in the slot.
 entries = Table(
     "entries",
     metadata,
@@ -373,9 +378,9 @@ entries = Table(
 Index("ix_entries_name", entries.c.name)
 
 # The versions of skills: labels such as "1.2", each for one set of files. Rows are added and never
-# changed. The row with number 0 creates a version; each later row is a change of its state
-# (active, deprecated or yanked), with the same hash. The key is the uid, so the rows stay after the
-# skill is removed. On a server, the server itself records the role.
+# changed. The row with number 0 creates a version. Each later row changes its state (active,
+# deprecated or yanked) and has the same hash. The key is the uid, so the rows stay if the skill is
+# removed. On a server, the server itself records the role.
 labels = Table(
     "labels",
     metadata,

@@ -1,6 +1,6 @@
 """A reader for users who work in certain folders.
 
-It shows only the skills of projects that contain these folders, and all skills outside projects.
+It shows all skills outside projects, and the skills of the projects that contain these folders.
 """
 
 import os
@@ -20,7 +20,10 @@ _SOURCES = (
     "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
     "ORDER BY strength, id"
 )
-"""SELECT for the sources of a host, and for one project source of any host if there is one."""
+"""SELECT for the sources of a host.
+
+If another host has sources of projects, also for one of them.
+"""
 
 
 def _forwarded(name: str) -> Any:
@@ -36,8 +39,8 @@ class ScopedReader(Reader):
     """A reader with the `visibility` of a user who works in ``folders`` on ``host``.
 
     ``folders`` are absolute paths without links. ``is_ours`` tells whether this user added or
-    adopted the source at a path, so that forged sources shadow nothing. All other methods call the
-    wrapped reader.
+    adopted the source at a path. The reader checks it, so that forged sources don't shadow skills.
+    All other methods call the wrapped reader.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class ScopedReader(Reader):
         self._host = host
         self._sources = (_SOURCES, (host,))
         self._local = threading.local()  # holds the visibility of the current snapshot
-        # On a server: the source rows that any thread read last.
+        # On a server: the rows of the sources from the last reading by any thread.
         self._known: list[tuple[Any, ...]] | None = None
         self._folders = folders
         self._is_ours = is_ours
@@ -68,7 +71,7 @@ class ScopedReader(Reader):
 
     @property
     def visibility(self) -> Visibility:
-        if self._host:  # on a server, checking for changes costs as much as reading again
+        if self._host:  # on a server, a check for changes takes as long as another reading
             kept: list[Visibility] | None = getattr(self._local, "kept", None)
             if kept:
                 return kept[0]
@@ -85,9 +88,9 @@ class ScopedReader(Reader):
         return self._sight(self._reader.remembered(name, load))
 
     def last_visibility(self) -> Visibility:
-        """Return the visibility that was read last.
+        """Return the `visibility` from the last reading.
 
-        If none was read, return that of a registry without projects.
+        Without a reading, return the visibility of a registry without projects.
         """
         if not self._host:
             return self.visibility
@@ -109,15 +112,15 @@ class ScopedReader(Reader):
         """Return the sources of the projects that contain one of the user's folders.
 
         Each source comes with its path. The project of the first folder comes first. If several
-        projects contain a folder, the innermost comes first. Returns None if no source belongs to a
-        project.
+        projects contain a folder, the innermost project comes first. Returns None if no source
+        belongs to a project.
         """
         projects = [row for row in rows if row[-1] == "project"]
         if not projects:
             return None
         around = {}
         for number, host, path, project, strength, enabled, _ in projects:
-            # Another program may have forged the row, and these numbers become part of an SQL
+            # Another program may have forged the row, and its numbers become part of an SQL
             # statement.
             sound = isinstance(number, int) and isinstance(strength, int)
             is_folder = isinstance(project, str) and project.startswith(os.sep)
@@ -139,8 +142,8 @@ class ScopedReader(Reader):
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that ``question`` builds from the `visibility`.
 
-        On a server, one round trip reads the sources and runs the SELECT. This SELECT uses the last
-        known visibility. If the visibility has changed since, the SELECT runs again.
+        On a server, one round trip reads the sources and runs the SELECT with the last known
+        visibility. If the sources show that the visibility has changed, the SELECT runs again.
         """
         if not self._host:
             return super().query_visible(question)
@@ -179,5 +182,8 @@ class ScopedReader(Reader):
                     self._local.kept = None
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
-        """Return the result of ``load``, cached; ``name`` must differ for each `visibility`."""
+        """Return the cached result of ``load``.
+
+        ``name`` must be different for each `visibility`.
+        """
         return self._reader.remembered(name, lambda _: load(self))

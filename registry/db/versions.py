@@ -1,4 +1,4 @@
-"""A new version of a skill as plain values, which need no SQLAlchemy."""
+"""A new version of a skill as plain values, for code that doesn't import SQLAlchemy."""
 
 import json
 import zlib
@@ -11,14 +11,14 @@ from registry.model import Diagnostic
 from registry.text import has_unspaced
 
 LEVEL = 1
-"""The zlib compression level: the fastest.
+"""The zlib compression level: the fastest level.
 
-It takes a third of the default level's time and gives a tenth more bytes.
+Compared with the default level, it needs a third of the time, and the result is a tenth larger.
 """
 
 
 class Packed(NamedTuple):
-    """The stored bytes of a file; ``packed`` if compression makes them smaller."""
+    """The stored bytes of a file; ``packed`` is True if they are compressed."""
 
     hash: str
     size: int
@@ -59,7 +59,7 @@ def dump(value: object) -> str:
 
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
-"""How FTS5 stores a text; see `schema.documents`."""
+"""How the full-text index stores a text: not, unchanged, or in segments (`schema.documents`)."""
 
 _USABLE: Final = frozenset({"ok", "warning"})
 
@@ -75,12 +75,12 @@ class Indexed(NamedTuple):
 
     @property
     def sketch(self) -> bytes:
-        """The MinHash sketch by which near-duplicates are found."""
+        """The MinHash sketch of the texts, with which near-duplicates are found."""
         return sketch(self.description, self.body)
 
 
 def how_indexed(status: str, texts: Sequence[str]) -> int:
-    """Return how the full-text index should store these texts of a version with this status."""
+    """Return how the full-text index must store these texts of a version with this status."""
     if status not in _USABLE:
         return UNINDEXED
     return SEGMENTED if any(map(has_unspaced, texts)) else PLAIN

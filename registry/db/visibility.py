@@ -1,10 +1,11 @@
 """SQL that decides which skills of projects are visible from a working folder.
 
-The SQL uses skills ``s`` and sources ``src``. A project's skills are visible to users who work in
-the project's folder on its host, and shadow other skills only for these users.
+The SQL uses the tables skills ``s`` and sources ``src``. Users see a project's skills if they work
+in the project's folder on its host. Only for these users, a project's skills can shadow other
+skills.
 
 The stored values (`db.write.names`) don't depend on the working folder. Each query computes the
-values that depend on the working folder.
+values that do.
 """
 
 from collections.abc import Sequence
@@ -15,23 +16,22 @@ from typing import Final, NamedTuple
 USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
-"""Condition for skills that can be listed.
+"""Condition for skills that listings may show.
 
-Such skills are visible unless a skill of the same name shadows them or they belong to another
-project.
+Listings show such a skill unless another skill shadows it or it belongs to another project.
 """
 
 IMPORTING: Final = 2
-"""Value of ``sources.enabled`` while a first import is published in parts.
+"""Value of ``sources.enabled`` while a sync publishes the source for the first time, in parts.
 
-The skills of the source aren't visible yet. After the import the value is 1, as for all other
+The skills of the source aren't visible yet. Afterwards the value is 1, as for all other enabled
 sources.
 """
 
 RESOLVING: Final = 3
 """Value of ``sources.enabled`` after a first import, while the names of its skills are resolved.
 
-The skills aren't visible yet. They already have their final refs and copies, and only visible
+The skills aren't visible yet, but they already have their final refs and copies. Only visible
 skills shadow them.
 """
 
@@ -43,16 +43,16 @@ PRECEDENCE: Final = (
 )
 """SQL for the columns of a `Precedence`.
 
-An owner's number is the id of its oldest source.
+The number of an owner is the id of the owner's oldest source.
 """
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
 )
-"""ORDER BY list: skills by precedence.
+"""ORDER BY list that sorts skills by precedence.
 
 Precedence depends first on the admin's numbers, then on the owner, then on the owner's settings. So
-an owner's settings only change the order of the owner's own sources.
+the settings of an owner change only the order of the owner's sources.
 """
 
 
@@ -60,7 +60,7 @@ class Precedence(NamedTuple):
     """The precedence of a source.
 
     It consists of the number that an admin set, the number of the owner, and the source's position
-    among the sources of its owner.
+    among the owner's sources.
     """
 
     admin: int = 0
@@ -69,9 +69,9 @@ class Precedence(NamedTuple):
 
 
 class ProjectSource(NamedTuple):
-    """A visible source of a project; ``project`` is the number of the project.
+    """A visible source of a project.
 
-    The project with the highest precedence has the lowest number.
+    The project with the lowest number has the highest precedence.
     """
 
     id: int
@@ -88,8 +88,8 @@ class Visibility:
     is 1 if another skill shadows the skill, else 0.
 
     ``ref`` is the shortest handle (name or ref) that finds the skill from the user's working
-    folder. ``project`` is the number of the skill's project, highest precedence first. Skills of no
-    project have the highest number.
+    folder. ``project`` is the number of the skill's project; a lower number has a higher
+    precedence. Skills without a project have the highest number.
     """
 
     sources: tuple[int, ...] = ()
@@ -101,7 +101,7 @@ class Visibility:
 
     @cached_property
     def visible(self) -> str:
-        """Condition that a skill is listed by default."""
+        """SQL condition: listings show the skill by default."""
         return f"{OFFERABLE} AND {self.within} AND {self.shadowed} = 0"
 
     @property
@@ -117,13 +117,16 @@ class Visibility:
 EVERYTHING: Final = Visibility()
 """The visibility that shows everything.
 
-It is used for databases without projects, and for internal queries such as a file check.
+It is for databases without projects, and for internal queries such as a check of the files.
 """
 
 
 @lru_cache(maxsize=64)
 def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
-    """Return the visibility for users who see these projects' sources, and all other sources."""
+    """Return the visibility of users who see these sources of projects.
+
+    They also see all sources without a project.
+    """
     if not seen:
         within = "src.scope <> 'project'"
         return Visibility((), within, "src.scope = 'project'", "s.shadowed", _ref(within))
@@ -132,8 +135,8 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
         "AND p.status IN ('ok', 'warning') AND p.held = 0"
     )
-    # The shadowing of projects' skills is computed in each query and not stored, because the
-    # sources stored under this host's name may be forged (`db.adopted`). Projects have few skills.
+    # Each query computes the shadowing of projects' skills, because the sources stored under this
+    # host's name may be forged (`db.adopted`). This is fast, because projects have few skills.
     places = " ".join(f"WHEN s.source_id = {one.id} THEN {one.project}" for one in seen)
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
@@ -172,7 +175,7 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 def _ref(visible: str) -> str:
     """Return SQL for the ref of a skill in this view.
 
-    For ``visible`` skills, the ref is the bare name if the name means only one skill for this user.
+    The ref of a ``visible`` skill is only its name, if this user sees no other skill with the name.
     All other skills keep their stored ref, which finds them from any folder.
     """
     return (

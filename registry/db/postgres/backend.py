@@ -1,4 +1,4 @@
-"""A PostgreSQL server as the database: many machines share one catalogue."""
+"""A database on a PostgreSQL server, in which many machines share one catalogue."""
 
 import os
 import secrets
@@ -23,7 +23,7 @@ from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
-"""Query parameters of an address that locate the server."""
+"""Query parameters of an address that determine the server or the database."""
 
 
 class PostgresBackend(Backend):
@@ -57,7 +57,7 @@ class PostgresBackend(Backend):
     def sync_lock(self) -> SyncLock:
         """Return the lock for syncs of this host.
 
-        All processes that may publish a source use the same host name, so they share this lock.
+        Only processes with the same host name may publish the same source, so they share this lock.
         """
         from registry.db.postgres.lock import ServerLock
 
@@ -70,7 +70,7 @@ class PostgresBackend(Backend):
         from registry.db.write.sources import record_sync
         from registry.db.write.statements import execute
 
-        if not source_ids:  # this role may not be allowed to write
+        if not source_ids:  # with nothing to store, don't write: this role may have no right to
             return
         with self.open_writer().transaction() as connection:
             for sql, values in updates.statements(self.reader):
@@ -84,7 +84,8 @@ class PostgresBackend(Backend):
         from registry.db.postgres.session import Session
 
         try:
-            # A writer would import SQLAlchemy, and a process that only reads must not import it.
+            # Use a session and not a writer: the writer imports SQLAlchemy, which readers must not
+            # import.
             with closing(Session.open(self._address, {})) as session:
                 session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):

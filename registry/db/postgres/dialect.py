@@ -1,4 +1,4 @@
-"""Code for both reading and writing on a PostgreSQL server: address, driver, revision, errors."""
+"""Code that readers and writers of a PostgreSQL server share: address, driver, revision, errors."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from registry.errors import (
 from registry.text import Fact
 
 SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
-"""Schemes that an address may have; all of them mean psycopg 3."""
+"""Allowed schemes of an address; all of them mean psycopg 3."""
 
 DRIVER: Final = "postgresql+psycopg"
 
@@ -43,12 +43,12 @@ _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 _SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
-"""Matches an option (search_path) that each transaction can set instead of the connection."""
+"""Matches the option search_path, which each transaction can set instead of the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The location of a database, and the user; ``query`` holds further options of libpq."""
+    """The location of a database and the user's name; ``query`` holds other options of libpq."""
 
     username: str | None
     password: str | None = field(repr=False)
@@ -59,10 +59,11 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address as messages show it, without the password and other secrets.
+        """The address without the password and other secrets, for messages.
 
-        It includes ``options``, because they may choose the schema, and two schemas are two
-        registries. It includes the name of a service, which may be all that there is.
+        It includes ``options``, because they may choose the schema, and each schema is a separate
+        registry. It includes the name of a service, because an address may consist only of this
+        name.
         """
         text = f"{DRIVER}://"
         if self.username is not None:
@@ -82,8 +83,8 @@ class Address:
     def settings(self) -> dict[str, str]:
         """Settings for each transaction; empty if ``options`` holds more than ``search_path``.
 
-        They are not set on the connection, because connection poolers reject such options or lose
-        them.
+        Transactions set these options, because connection poolers reject or lose options of the
+        connection.
         """
         found = _SETTING.findall(self.query.get("options", ""))
         return dict(found) if self._is_settled else {}
@@ -109,15 +110,16 @@ class Address:
 
 
 def parse_url(given: str) -> Address:
-    """Parse an address of a server's database.
+    """Parse the address of a database on a server.
 
-    Raises `DatabaseProblem` if the address is invalid. No part of an invalid address appears in the
-    error or its causes, because it may be the password.
+    Raises `DatabaseProblem` if the address is invalid. The error and its causes show no part of the
+    invalid address, because any part may be the password.
     """
     scheme = given.split("://", maxsplit=1)[0]
     reason, found = None, None
     if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
-        # If a password contains an @, the rest of it would be parsed as the host, which is shown.
+        # If a password contains an unescaped @, the parser takes the rest of the password as the
+        # host. Messages show the host, so reject such an address.
         reason = "write an @ inside a password, or another part, as %40"
     elif given.isprintable():
         found = _parts(given)
@@ -146,7 +148,7 @@ def _parts(given: str) -> Address | None:
     username, password = (None if part is None else unquote(part) for part in named)
     query = {"connect_timeout": str(CONNECT_SECONDS)}
     if any("=" not in one for one in (found["query"] or "").split("&") if one):
-        return None  # the parameter may be the rest of a password with a question mark
+        return None  # this may be the end of a password that contains a question mark
     several: dict[str, list[str]] = {}
     for key, value in parse_qsl(found["query"] or ""):
         several.setdefault(key, []).append(value)
@@ -157,9 +159,9 @@ def _parts(given: str) -> Address | None:
 
 
 def _hosts(address: Address) -> Address:
-    """Return the address with several hosts in the form that libpq expects.
+    """Return an address with several hosts in the form that libpq expects.
 
-    The parameter ``?host=ONE:5432,OTHER:5433`` is split into hosts and ports.
+    For example, split the parameter ``?host=ONE:5432,OTHER:5433`` into hosts and ports.
     """
     hosts = address.query.get("host", "")
     if ":" not in hosts or "port" in address.query:
@@ -176,30 +178,27 @@ LOST: Final = frozenset(
 )
 """SQLSTATEs of a broken or refused connection.
 
-PgBouncer sends 08P01 if it lost its connection to the server, or can't open one.
+PgBouncer sends 08P01 if it lost its connection to the server, or can't open a connection.
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})
-"""SQLSTATEs that mean that a lock was not available, or a deadlock."""
+"""SQLSTATEs of a lock that was not available, and of a deadlock."""
 
 REFUSING: Final = frozenset({"28P01", "28000"})
-"""SQLSTATEs that mean that the server refused the login."""
+"""SQLSTATEs of a refused login."""
 
 NO_DATABASE: Final = "3D000"
 
 TOO_MANY: Final = "53300"
-"""SQLSTATE that means that no connection is free."""
+"""SQLSTATE of the error that no connection is free."""
 
 HOST_TAKEN: Final = "SR001"
 
 READ_ONLY: Final = "25006"
-"""SQLSTATE of the error for a write on a replica or in a read-only session."""
+"""SQLSTATE of a write to a replica or in a read-only session."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of missing rights.
-
-Migration 0015 raises SR002 and SR003.
-"""
+"""SQLSTATEs of missing rights; migration 0015 raises SR002 and SR003."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -256,10 +255,10 @@ _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
 def load_driver(url: Address) -> None:
-    """Check that psycopg is installed and that it supports the options of an address.
+    """Check that psycopg is installed, and that it supports the options in the address.
 
-    Raises `DatabaseProblem`, which names the package to install. The name of an unknown option is
-    not shown, because it may be the part of a password after an &.
+    Raises `DatabaseProblem`, which names the package to install. If an option is unknown, the error
+    doesn't show its name, because it may be the part of a password after an &.
     """
     path = url.shown
     try:
@@ -288,8 +287,8 @@ Run `REVISION` only if `FACTS` reports that its table exists.
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
     """Return the `State` of a schema from the rows of `FACTS` and `REVISION`.
 
-    Raises `DatabaseTooNew` or `DatabaseTooOld` if this program doesn't know the revision, and
-    `DatabaseProblem` if the server can't be used.
+    Raises `DatabaseTooNew` or `DatabaseTooOld` if this program doesn't know the revision. Raises
+    `DatabaseProblem` if the program can't use the server.
     """
     number, version, encoding, search_path, schema, is_migrated, has_skills = facts
     reason = None
@@ -310,9 +309,9 @@ def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State
 
 
 def translate(error: Exception, path: str, seconds: float) -> RegistryError:
-    """Translate an error of psycopg, or of SQLAlchemy around it, into an error of this project.
+    """Turn an error of psycopg, or of SQLAlchemy with such a cause, into an error of this project.
 
-    ``seconds`` is how long the program waited for a lock.
+    ``seconds`` is the time for which the program waited for a lock.
     """
     import psycopg
 
@@ -333,8 +332,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
     reason = lines[0].strip() if lines else type(origin).__name__
     kind = DatabaseUnreachable if state in LOST or is_unsaid else DatabaseProblem
     if state in FORBIDDING:
-        # Only writers use SQLAlchemy, which wraps the driver's error. So a wrapped error is from a
-        # write.
+        # Only writers use SQLAlchemy, so an error that SQLAlchemy raised comes from a write.
         facts = {"path": path, "reason": reason, "writing": error is not origin}
         found = re.search(_NOT_OF_TEAM, reason)
         return RightMissing(**facts, **(found.groupdict() if found else {}))
@@ -344,7 +342,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
 def _unconnected(
     said: str, state: str | None, path: str, *, is_unsaid: bool
 ) -> DatabaseProblem | None:
-    """Return the error for a failed connection; None if its reason is not recognised."""
+    """Return the error for a failed connection; None if the reason is unknown."""
     if is_unsaid or state == NO_DATABASE:
         found = re.search(_NO_DATABASE, said)
         if found is not None:

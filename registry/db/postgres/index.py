@@ -1,4 +1,4 @@
-"""SQL that a PostgreSQL server needs for writes: arrays, JSON and the full-text index."""
+"""SQL that only writes to PostgreSQL need: arrays, JSON and the full-text index."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,12 +10,12 @@ from registry.db.versions import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
 IN_ARRAY: Final = "= ANY(?)"
-"""SQL condition: a value is in an array parameter, which the function `array` creates."""
+"""SQL condition: the array parameter, which the function `array` creates, contains a value."""
 
 CONCAT: Final = "string_agg"
 
 IS_LABEL: Final = "{0} ~ '^[A-Za-z0-9][A-Za-z0-9._+-]{{{{0,63}}}}$'"
-"""SQL condition: a text can be the label of a version; see `document.labels`."""
+"""SQL condition: the text is a valid label of a version; see `document.labels`."""
 
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = (
@@ -27,12 +27,12 @@ REVISION_FILES: Final = (
 REVISION_HASHES: Final = (
     "SELECT e.value ->> 3 AS hash FROM revisions r, json_array_elements(CAST(r.files AS json)) e"
 )
-"""SELECT for the hashes of the contents that revisions need."""
+"""SELECT for the hashes of the file contents that revisions refer to."""
 
 MAX_BYTES: Final = 400_000
-"""Maximum size of a body in the index, in bytes; words after it aren't found.
+"""Maximum size of an indexed body, in bytes; searches don't find words after it.
 
-The server's limit for a vector of words is 1 MiB.
+PostgreSQL limits the ``tsvector`` of a text to 1 MiB.
 """
 
 _ADD: Final = (
@@ -58,13 +58,16 @@ NEXT_IDS: Final = (
     "setval(pg_get_serial_sequence('skills', 'id'), greatest((SELECT max(id) FROM skills), "
     "(SELECT last_value FROM skills_id_seq)) + {count}) - {count} + 1"
 )
-"""SQL that reserves ``count`` version ids and returns the first id.
+"""SQL that reserves ``count`` version ids, and returns the first id.
 
-Run it under the lock of writers.
+Run it only while you hold the lock of writers.
 """
 
 RETIRED_AT_ONCE: Final = 2000
-"""Number of retired versions that one transaction deletes; no other client waits for it."""
+"""Maximum number of retired versions that one transaction deletes.
+
+With this limit, other clients don't wait for it noticeably.
+"""
 
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 
@@ -89,9 +92,10 @@ def ask_later(
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return the INSERT statement for rows; it takes one binary array per column.
+    """Return the INSERT statement for rows; its parameters are one binary array for each column.
 
-    In text format, bytes in an array would be wrong if standard_conforming_strings is off.
+    The arrays are binary, because the text format corrupts bytes if standard_conforming_strings is
+    off.
     """
     arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
@@ -105,7 +109,7 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
     """Add new versions to the full-text index.
 
-    Their rows in skills and documents must already exist.
+    Their rows in the tables ``skills`` and ``documents`` must exist already.
     """
     rows = []
     for one in versions:
@@ -117,7 +121,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:
-    """Do nothing: on a server, the index rows of a version are deleted with the version."""
+    """Do nothing: when a version is deleted, the server also deletes its rows in the index."""
 
 
 def _words(content: str) -> str:
@@ -127,5 +131,5 @@ def _words(content: str) -> str:
     words = found.split(" ")
     if max(map(len, words)) <= MAX_LEXEME:
         return found
-    # The server would skip longer words and print a warning for each.
+    # Skip longer words, because the server would skip each of them with a warning.
     return " ".join(word for word in words if len(word) <= MAX_LEXEME)

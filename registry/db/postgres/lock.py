@@ -1,11 +1,11 @@
 """The lock of a sync: a lease that its holder renews while the sync runs.
 
-The lease is a row and not an advisory lock. An advisory lock belongs to a connection, and a pooler
-may give the connection to another client.
+The lease is a row in a table. An advisory lock would belong to a connection, and a connection
+pooler may give the connection to another client.
 
-If a process pauses for longer than the lease, another process may take the lease. The first process
-then publishes nothing more. If the process that holds the lease was on this machine and has died,
-the next process takes the lease at once.
+If a process pauses until its lease expires, another process may take the lease. The first process
+then publishes nothing more. If a process on this machine dies while it holds the lease, the next
+process takes the lease immediately.
 """
 
 import os
@@ -26,7 +26,7 @@ from registry.errors import DatabaseUnreachable
 LEASE_SECONDS: Final = 30
 
 RENEWALS: Final = 3
-"""Number of times that the holder renews the lease before it would expire."""
+"""How many times the holder renews the lease in the time after which it would expire."""
 
 _UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 
@@ -55,18 +55,21 @@ _UNWRITABLE: Final = (
 _SETTINGS: Final = {"lock_timeout": "1s"}
 """Settings for renewals.
 
-A sync that publishes locks the row of the lease, and a renewal waits at most this long for the row.
+A sync that publishes locks the lease's row. A renewal waits at most this long for the row.
 """
 
 _OVER: Final[set[str]] = set()
-"""Ids of holders in this process whose lease has ended, even if their rows still exist.
+"""Ids of leases of this process that have ended, even if their rows still exist.
 
-The server was unreachable when they released the lease or waited for its confirmation.
+A row still exists if the server was unreachable when the holder released the lease.
 """
 
 
 class ServerLock:
-    """The lease for the syncs of one host; ``doing`` tells other processes what its holder does."""
+    """The lease for the syncs of one host.
+
+    Other processes can read in ``doing`` what the holder does.
+    """
 
     def __init__(self, address: Address, host: str, doing: str) -> None:
         self.path = address.shown
@@ -82,7 +85,7 @@ class ServerLock:
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lease; return False if another process holds it.
 
-        If this role can't write, return True without the lease: a sync that changes nothing
+        If this role can't write, return True without a lease, because a sync that changes nothing
         needs no lock.
         """
         deadline, pause = time.monotonic() + wait, 0.01
@@ -117,8 +120,8 @@ class ServerLock:
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Call this method in a writing transaction. Until the transaction ends, no process can take
-        the lease.
+        Call this method in a writing transaction. It keeps the lease's row locked until the
+        transaction ends, so no other process can take the lease before.
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (
@@ -147,7 +150,7 @@ class ServerLock:
         renewing.join()
         try:
             self._ask(_END, (self._host, self._holder))
-        except psycopg.Error:  # the lease expires by itself
+        except psycopg.Error:  # the lease will expire by itself
             self._give_up()
         else:
             self._close()
@@ -169,7 +172,7 @@ class ServerLock:
 
     def _renew(self) -> None:
         while not self._ended.wait(LEASE_SECONDS / RENEWALS):
-            # If a renewal fails, the next one may succeed. A sync checks the lease before it
+            # If a renewal fails, the next renewal may succeed. A sync checks its lease before it
             # publishes.
             with suppress(psycopg.Error):
                 self._ask(_RENEW, (self._host, self._holder))
@@ -203,9 +206,11 @@ class ServerLock:
 
 
 def _machine() -> str:
-    """Return an id of this machine's current boot and process namespace; empty if unknown.
+    """Return an id of this machine since its last boot, and of its process namespace.
 
-    Process ids are unique within it.
+    Empty if unknown.
+
+    Each process id is unique for one such id.
     """
     run = this_boot()
     with suppress(OSError):
@@ -216,9 +221,9 @@ def _machine() -> str:
 def _is_dead(machine: object, process: object) -> bool:
     """Tell whether the process that held a lease ran on this machine and has ended.
 
-    ``machine`` and ``process`` come from a database row that may be wrong, and another process may
+    ``machine`` and ``process`` come from a database row and may be wrong. Another process may also
     have reused the process id. If the result is wrong, two syncs may run at once, but only one of
-    them publishes.
+    them can publish.
     """
     if not machine or machine != _machine() or not isinstance(process, int) or process <= 0:
         return False
@@ -226,6 +231,6 @@ def _is_dead(machine: object, process: object) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # the process belongs to another user
+    except OSError:  # the process runs but belongs to another user
         return False
     return False

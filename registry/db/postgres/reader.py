@@ -1,4 +1,4 @@
-"""Reading from a PostgreSQL server; the threads of a process share a few connections."""
+"""Read from a PostgreSQL server; all threads of a process share a few connections."""
 
 import threading
 import time
@@ -31,10 +31,10 @@ KEPT_CONNECTIONS: Final = 5
 """Number of idle connections that stay open."""
 
 IDLE_SECONDS: Final = 60
-"""Seconds after which a connection is closed if other connections were enough."""
+"""Maximum idle time of a connection, in seconds, if more than `KEPT_CONNECTIONS` are open."""
 
 WAIT_SECONDS: Final = 30
-"""Seconds that a thread waits for a free connection."""
+"""Maximum time that a thread waits for a free connection, in seconds."""
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ _AT_ONCE: Final = 1000
 """Number of rows that a stream fetches in one round trip."""
 
 _NUMBERS: Final = count()
-"""Numbers that make cursor names unique; calling ``next`` is thread-safe."""
+"""Numbers for unique cursor names; several threads can call ``next`` safely."""
 
 _VERSION: Final[Select] = ("SELECT number FROM data_version", ())
 
@@ -54,9 +54,13 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
-    """Reads the database at ``address``; if an idle connection was closed, it opens a new one."""
+    """Reads the database at ``address``.
 
-    # This condition uses an array. With a list, a server with row policies would check every row.
+    If the server closed an idle connection, opens a new one.
+    """
+
+    # The condition uses an array parameter. With a list of values, a server with row policies would
+    # check every row.
     in_json_array = (
         "= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json))))"
     )
@@ -77,12 +81,16 @@ class PostgresReader(Reader):
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # the parent's connections stay open
-        """Leave the connections to the parent, which still uses them; see `registry.db.forks`."""
-        # Keep references to the inherited connections. If one is dropped without being closed, the
-        # driver prints a warning.
+        """Don't use or close the inherited connections, which the parent still uses.
+
+        See `registry.db.forks`.
+        """
+        # Keep references to the inherited connections, because the driver prints a warning for each
+        # connection that is dropped without being closed.
         self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
         self._open: set[Session] = set()
-        self._free: list[tuple[Session, float]] = []  # each with the time of its last use
+        # each connection with the time of its last use
+        self._free: list[tuple[Session, float]] = []
         self._ahead: list[tuple[Any, ...]] | None = None
         self._turns = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._local = threading.local()
@@ -128,7 +136,7 @@ class PostgresReader(Reader):
             self._pinned.is_leaving = True
 
     def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
-        """Send statements and return their rows; also send those queued in the snapshot."""
+        """Send statements together with the snapshot's queued statements, and return their rows."""
         pinned = self._pinned
         if pinned is None:
             return self._asked(lambda session: session.ask(questions))
@@ -151,7 +159,7 @@ class PostgresReader(Reader):
         counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
         key = count[0], tuple(count[1])
         version, total = counted.get(key, (NO_VERSION, 0))
-        # The server counts only if the version has changed.
+        # The server runs the slow count only if the version has changed.
         counting = _COUNTING.format(count[0]), [version, *count[1]]
         rows, ((now, found),), *told = self.many([page, counting, *([along] if along else [])])
         if now != version:
@@ -164,7 +172,7 @@ class PostgresReader(Reader):
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT.
 
-        Within a `snapshot` the rows are read through a cursor, which needs a transaction.
+        Within a `snapshot`, read the rows through a cursor, because a cursor needs a transaction.
         """
         if self._pinned is None or self.empty:
             return iter(self.rows(sql, parameters))
@@ -196,7 +204,7 @@ class PostgresReader(Reader):
             yield
             return
         pinned = self._local.pinned = _Pinned()
-        # Most snapshots need this version, so the query is sent with their first SELECT.
+        # Most snapshots need the version, so send the query for it with their first SELECT.
         pinned.version = pinned.add(_question(*_VERSION), self._ask)
         try:
             yield
@@ -208,7 +216,7 @@ class PostgresReader(Reader):
     def close(self) -> None:
         free, self._free, self._open = self._free, [], set()
         for session, _ in free:
-            session.close()  # connections in use are closed after their use
+            session.close()  # a connection that is in use is closed after its use
         self._local = threading.local()
 
     @property
@@ -220,8 +228,8 @@ class PostgresReader(Reader):
 
         Within a snapshot, this is the connection of the snapshot.
 
-        If an idle connection was closed since its last use, another connection is tried. If a new
-        connection fails at once, the error is raised.
+        If the server closed an idle connection, try another connection. If even a new connection
+        fails, raise the error.
         """
         pinned = self._pinned
         if pinned is not None and pinned.session is not None:
@@ -258,13 +266,13 @@ class PostgresReader(Reader):
 
         try:
             session.commit()
-        except psycopg.Error:  # the rows were already read, so ignore it
+        except psycopg.Error:  # all rows were read before the error, so ignore the error
             self._drop(session)
         else:
             self._give(session)
 
     def _take(self) -> "tuple[Session, bool]":
-        """Return an idle connection or a new connection, and whether the connection is new."""
+        """Return a connection, which is idle or new, and whether it is new."""
         import psycopg
 
         from registry.db.postgres.session import READING, Session
@@ -310,10 +318,10 @@ class PostgresReader(Reader):
 
 
 class _Pinned:
-    """The connection of a snapshot, which is taken at its first SELECT.
+    """The connection of a snapshot, which the snapshot takes at its first SELECT.
 
-    ``version`` returns the rows of the query for the data version. ``waiting`` holds the statements
-    to send with the next statement, each with the list to which its rows will be added.
+    ``version`` returns the rows of the query for the data version. ``waiting`` holds the queued
+    statements, each with the list that will receive its rows.
     """
 
     session: "Session | None" = None
@@ -326,9 +334,9 @@ class _Pinned:
     def add(
         self, question: "Question", ask: "Callable[[Sequence[Question]], object]"
     ) -> "Callable[[], list[Any]]":
-        """Queue a statement; return a function that returns its rows.
+        """Queue a statement, and return a function that returns its rows.
 
-        If the statement was not sent yet, the function sends it.
+        If the statement is still queued, that function sends it.
         """
         answer: list[list[Any]] = []
         self.waiting.append((question, answer))

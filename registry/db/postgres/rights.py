@@ -1,8 +1,8 @@
 """The rights of a server's roles in a registry, and the SQL that grants and revokes them.
 
-Policies of the tables (migration 0015) decide which rows a role sees and changes. So a role can't
+Policies of the tables (migration 0015) decide which rows a role can see and change. So a role can't
 change another role's source, even if it may write to all tables. An admin is a member of the role
-that owns the tables; policies don't apply to the owner.
+that owns the tables. The policies don't apply to this role.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,8 @@ _WRITTEN: Final = {
         "revisions gone tokens".split(),
         _ALL,
     ),
-    # All roles share the stored contents, so a writer may add rows but not change or delete them.
+    # All roles share the stored file contents, so a writer may add rows but not change or delete
+    # them.
     "contents": "INSERT",
     "search_words": "INSERT",
     "changes": "INSERT, DELETE",
@@ -43,12 +44,10 @@ _DECISION: Final = "state, decided_by, decided_at, reason"
 """The columns of a proposal that a decision changes."""
 
 _OWNED: Final = f"{_DECISION}, archive"
-"""The columns of a proposal that the owner of its source may update."""
+"""The columns of a proposal that the owner of the proposal's source may update."""
 
 _APPROVER: Final = "role"
-"""A column of proposals that no update changes; the right to update it means the right to
-approve.
-"""
+"""A column that no statement updates; the right to update it is the right to approve proposals."""
 
 _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
@@ -56,17 +55,14 @@ _COUNTED: Final = {
 }
 """The columns in which a reader counts how often skills are listed, found and read.
 
-A reader may update only these columns. With the right to update the whole table, a reader could
-also lock it.
+A reader may update only these columns. A right to update the whole table would also let a reader
+lock the table.
 """
 
 _ONLY_READ: Final = ("usage", "totals", "content_uses", "audit", "alembic_version")
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
-"""All tables that a reader may read.
-
-The tables of teams and hosts are not included.
-"""
+"""All tables that a reader may read, without the tables of teams and hosts."""
 
 VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "finding")
 
@@ -83,7 +79,7 @@ SEQUENCES: Final = (
 )
 
 NUMBERS: Final = "skills_id_seq"
-"""Name of the sequence that a writer sets to reserve version ids."""
+"""Name of the sequence from which a writer takes ids for new versions."""
 
 ASKED: Final = (
     "registry_is_admin()",
@@ -96,7 +92,7 @@ ASKED: Final = (
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")
-"""Procedures that update the names, refs and shadowing of all roles' skills for a writer."""
+"""Procedures with which a writer updates names, refs and shadowing of the skills of all roles."""
 
 _FACTS: Final = (
     "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
@@ -133,7 +129,7 @@ AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 """
 """SELECT for the rights of each role.
 
-Its rules must match the functions `registry_sees_all` and `registry_teams`.
+The SELECT and the functions `registry_sees_all` and `registry_teams` must have the same rules.
 """
 
 
@@ -141,8 +137,8 @@ Its rules must match the functions `registry_sees_all` and `registry_teams`.
 class RoleRights(Value):
     """The rights of a role.
 
-    ``teams`` holds the teams whose sources the role sees; None if it sees all sources. Sources
-    without a team are always visible. ``through`` holds the groups that give the role rights or
+    ``teams`` holds the teams whose sources the role sees; None if it sees all sources. All roles
+    see the sources without a team. ``through`` holds the groups from which the role has rights or
     teams.
     """
 
@@ -167,7 +163,7 @@ class _Schema(NamedTuple):
         return cls(name, owner, int(version))
 
     def within(self, *names: str) -> str:
-        """Return names of tables, sequences or routines as SQL: quoted, each with the schema."""
+        """Return names of tables, sequences or routines as SQL: quoted, with the schema's name."""
         return ", ".join(f"{_quoted(self.name)}.{_quoted(name)}" for name in names)
 
     def routine(self, signature: str) -> str:
@@ -191,7 +187,7 @@ def is_role(ask: Ask, role: str) -> bool:
 def owner_of_tables(ask: Ask) -> tuple[str, bool]:
     """Return the role that owns the tables, and whether the tables exist.
 
-    If there are no tables, return the current role, which would own them.
+    If there are no tables, return the current role, which would own new tables.
     """
     ((name, exists),) = ask(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
@@ -206,13 +202,13 @@ def granting(
 ) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do everything.
 
-    The statements can be run again without harm. If a writer becomes a reader, it loses the right
-    to write, unless a group gives it this right.
+    It is safe to run the statements again. If a writer becomes a reader, it loses the right to
+    write, unless a group gives it this right.
 
     With ``approve``, the role may also decide on proposals; without it, the role loses this right.
 
-    If ``team`` is given, the role sees the sources of this team, of the teams that it already
-    belongs to, and sources without a team. If None, it sees the sources of all teams.
+    If ``team`` is given, the role sees the sources of this team, of its other teams, and sources
+    without a team. If ``team`` is None, the role sees the sources of all teams.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = list(_granted(schema, who, may))
@@ -234,8 +230,8 @@ def granting(
 def revoking(ask: Ask, role: str) -> list[str]:
     """Return the statements that revoke all rights of a role.
 
-    They also free the host names that the role has used. The role stays the owner of its sources,
-    which stay in the catalogue.
+    The statements also release the host names that the role has used. The role still owns its
+    sources, which stay in the catalogue.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = [
@@ -256,7 +252,7 @@ def revoking(ask: Ask, role: str) -> list[str]:
 
 
 def in_force(ask: Ask) -> dict[str, RoleRights]:
-    """Return the rights of all roles that have rights, by role name."""
+    """Return the rights of each role that has any, by role name."""
     return {
         role: RoleRights(
             role, may, None if teams is None else tuple(teams), login, tuple(through), approve
@@ -266,7 +262,7 @@ def in_force(ask: Ask) -> dict[str, RoleRights]:
 
 
 def granting_again(ask: Ask) -> list[str]:
-    """Return the statements that give all roles their rights in tables that were added since."""
+    """Return the statements that give all roles their rights in newly added tables."""
     schema = _Schema.of(ask)
     return [
         one
@@ -305,7 +301,7 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
 
 
 def _deciding(schema: _Schema, who: str, *, approve: bool) -> Iterator[str]:
-    """Yield the statements that give a role the right to approve, or take it."""
+    """Yield the statements that grant or revoke a role's right to approve."""
     table = schema.within("proposals")
     if approve:
         yield f"GRANT UPDATE ({_DECISION}, {_APPROVER}) ON {table} TO {who}"
@@ -314,7 +310,7 @@ def _deciding(schema: _Schema, who: str, *, approve: bool) -> Iterator[str]:
 
 
 def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
-    """Yield the statements that revoke the rights that a writer has in addition to a reader's."""
+    """Yield the statements that revoke all rights of a writer that a reader doesn't have."""
     yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
     yield f"REVOKE UPDATE ({_OWNED}) ON {schema.within('proposals')} FROM {who}"
     yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"

@@ -40,7 +40,7 @@ _PARTS: Final[dict[Part, str]] = {
     "body": "body",
 }
 
-# Words are looked up for each source that the reader may see.
+# Look words up separately in each source that the reader may see.
 _VOCABULARY: Final = (
     "SELECT DISTINCT w.word FROM sources src JOIN search_words w ON w.source_id = src.id WHERE {}"
 )
@@ -73,7 +73,7 @@ class VectorIndex(TextIndex):
 
     @property
     def _answer(self) -> Answer:
-        """The rows of the SELECTs that `expect` queued, as one answer."""
+        """The parsed rows of all SELECTs that `expect` queued."""
         expected: _Expected | None = getattr(self._local, "expected", None)
         if expected is None:
             return Answer()
@@ -126,9 +126,10 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of matching skills that meet the condition, best first.
+        """Return for each query the ids of the skills that match it, best first.
 
-        `expect` has asked for nearly all of them, except those of a word that was spelled again.
+        The skills must also meet the condition. `expect` has already sent nearly all queries. The
+        exception is a query for a word with a corrected spelling.
         """
         known = {} if among is not None else self._answer.found
         keys = [(COLUMNS[place], frozenset(map(text_query, some)) - {""}) for place, some in asked]
@@ -158,7 +159,7 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        # Words that only deleted skills contained are also returned.
+        # The result includes words that only deleted skills contained.
         sql = _VOCABULARY.format("w.word >= ? AND w.word < ? ORDER BY w.word")
         return [row[0] for row in reader.rows(sql, [beginning, f"{beginning}\U0010ffff"])]
 
@@ -171,7 +172,7 @@ class VectorIndex(TextIndex):
 
 @dataclass(slots=True)
 class _Expected:
-    """The SELECTs that were sent ahead for a search, and their answer after the rows were read."""
+    """The SELECTs that were sent early for a search, and after reading the parsed rows."""
 
     queries: Sequence[Query]
     rows: Sequence[Callable[[], list[tuple[Any, ...]]]]

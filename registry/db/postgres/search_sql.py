@@ -1,4 +1,7 @@
-"""The SQL of a full-text search on a PostgreSQL server: BM25 with the formula of FTS5."""
+"""The SQL of a full-text search on a PostgreSQL server.
+
+It computes BM25 with the same formula as SQLite's FTS5.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,13 +27,16 @@ COLUMNS: Final[dict[IndexPart, str]] = {"heads": "head", "bodies": "body"}
 LOOKED_AT: Final = 400
 """Number of bodies in which the words of a query are counted.
 
-To read the words of a body takes ten times as long as to find the body. So bodies are first ordered
-by an estimate: that they have each word as often as texts of their size usually do. The scores of
-their heads are added. Only the words of the best bodies are read.
+Counting the words of a body takes ten times as long as finding the body. So the bodies are first
+sorted by an estimate. It assumes that each word occurs as often as is usual in bodies of that size,
+and adds the score of the head. Words are counted only in the best bodies.
 """
 
 _USUAL_HEAD, _USUAL_BODY = 45, 1000
-"""Usual number of words of a head and of a body, with which a narrowed search compares texts."""
+"""Usual numbers of words of a head and a body.
+
+A narrowed search uses them instead of the average numbers.
+"""
 
 QUERY: Final = "to_tsquery('stems', ?)"
 
@@ -44,7 +50,7 @@ AMONG: Final = (
 def text_query(pattern: Pattern) -> str:
     """Return the text of a ``tsquery``; empty if the pattern has no words.
 
-    Words are quoted, so none of them is an operator.
+    Quotes around each word keep it from being an operator.
     """
     found = [part for word in pattern.words for part in split(fold(word))]
     if not found or max(map(len, found)) > MAX_LEXEME:
@@ -62,9 +68,9 @@ _TOTAL: Final = (
 
 SIZE: Final = "SELECT coalesce(sum(texts), 0) FROM totals"
 
-# Rows are sorted first and then looked up one by one, until enough of them meet the condition. Then
-# the words in bodies are counted, with the formula of `registry_match`. Sums of integers don't
-# depend on their order.
+# The SELECT sorts the rows first and then looks them up one by one until enough of them meet the
+# condition. Then it counts the words in bodies, with the formula of `registry_match`. It adds
+# integers, because their sum doesn't depend on their order.
 _RANKED: Final = """
 r AS MATERIALIZED (
     SELECT m.*, to_tsquery('stems', q) AS query, in_bodies,
@@ -126,9 +132,10 @@ def best(
     most: int,
     among: Collection[int] | None = None,
 ) -> Select:
-    """Return the SELECT for the ids that match each query, best first, with the query's number.
+    """Return one SELECT for the ids that match each query, best first, with the query's number.
 
-    If ``among`` is given, only these versions are found, and only they decide how rare a word is.
+    If ``among`` is given, the search considers only these versions, also to decide how rare a word
+    is.
     """
     members = [
         {"l": which, "n": n, "place": COLUMNS[place], "q": text}
@@ -165,18 +172,18 @@ def _ranked(in_bodies: Sequence[bool], condition: Condition, most: int) -> str:
 HEADS, BODIES, LAY, FOREIGN = range(4)
 """The lists of results that a search combines.
 
-Typed words are searched in heads (name, tags, description) and in bodies. Synonyms and translations
-are searched only in heads.
+The search looks for typed words in heads (name, tags, description) and in bodies. It looks for
+synonyms and translations only in heads.
 """
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
-"""Kinds of words in the rows of a search: typed words, compounds, synonyms, translations."""
+"""The types of words in the rows of a search: typed words, compounds, synonyms, translations."""
 
 TOLD: Final = 40
-"""Number of best skills whose metadata is returned together with the search results."""
+"""Number of best skills for which the search also returns metadata."""
 
-# If no skill has a word, words that begin with it are searched instead. In bodies, only the rarest
-# words are searched.
+# If no skill contains a word, search for words that begin with it. In bodies, search only for the
+# rarest words.
 _SEARCH: Final = """
 WITH total AS MATERIALIZED ({total}),
 given AS MATERIALIZED (
@@ -228,9 +235,9 @@ FROM (
 
 
 class Query(NamedTuple):
-    """A parsed query. ``kinds`` maps each word, as ``tsquery`` text, to its kind, such as `OF_LAY`.
+    """A parsed query. ``kinds`` maps each word, as ``tsquery`` text, to its type, such as `OF_LAY`.
 
-    ``begun`` maps a word to the prefix to try if no skill has the word.
+    ``begun`` maps a word to the prefix to search for if no skill contains the word.
     """
 
     kinds: Mapping[str, int]
@@ -248,8 +255,8 @@ class Query(NamedTuple):
 class Answer:
     """The parsed rows of a search.
 
-    ``found`` maps a column and a set of words to the ids that match, best first. ``texts`` is the
-    number of all texts.
+    ``found`` maps a column and a set of words to the ids of the matching skills, best first.
+    ``texts`` is the number of all texts.
     """
 
     texts: int = 0
@@ -259,7 +266,7 @@ class Answer:
 
 
 def question(query: Query, condition: Condition, most: int, limits: SearchLimits) -> Select:
-    """Return one SELECT for all the data that a search needs for a query."""
+    """Return one SELECT for all data that a search for a query needs."""
     words = [
         {"n": number, "kind": query.kinds[text], "q": text, "p": query.begun.get(text)}
         for number, text in enumerate(query.kinds)
@@ -302,7 +309,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
 
 
 def query_of(sought: SearchTerms) -> Query:
-    """Turn search terms into a query for the server; terms without words are left out."""
+    """Turn search terms into a query for the server; leave out terms without words."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}
     mine = sorted(

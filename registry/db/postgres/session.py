@@ -1,15 +1,15 @@
 """A connection that sends statements without results together with later statements.
 
-Waiting for a result takes a round trip to the server. During a transaction, all other writers wait
-as well. So a transaction of a `Session` queues statements that return no rows. They are sent with
-the next statement that returns rows, or at the end of the transaction.
+To wait for a result takes a round trip to the server. While a transaction waits, all other writers
+wait as well. So a `Session` queues the statements of a transaction that return no rows. It sends
+them with the next statement that returns rows, or at the end of the transaction.
 
-The whole queue is sent at once. No timeout applies in the middle of the queue. But a server never
-waits there, even if the client is suspended.
+A `Session` sends the whole queue at once. The server's timeouts don't apply in the middle of the
+queue. But the server doesn't wait for the client there, even if the client is suspended.
 
 Each transaction sends the connection's settings again, and they end with the transaction. Behind a
-pooler, the next transaction may use another connection, and another program may get this
-connection.
+pooler, the next transaction may use another connection, and this connection may go to another
+program.
 """
 
 import select
@@ -28,8 +28,8 @@ _ALONE: Final = "VACUUM"
 _RETURNING: Final = ("SELECT", "FETCH", "SHOW")
 
 _SETTINGS: Final = {
-    # Long texts are stored outside their table's rows, and the planner ignores the cost of reading
-    # them. So it would prefer a table scan to an index that has the answer.
+    # PostgreSQL stores long texts outside the rows of a table, and the planner ignores the cost of
+    # reading them. So the planner would prefer a table scan to a suitable index.
     "enable_seqscan": "off",
     "jit": "off",
 }
@@ -47,13 +47,16 @@ WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
 MAX_VALUES: Final = 50_000
 """Maximum number of values in queued statements.
 
-If there are more, the queue is sent at once.
+With more values, the queue is sent immediately.
 """
 
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 Question: TypeAlias = tuple[str, Sequence[object] | None]
-"""A statement with psycopg's placeholders, and its values; None if it has no placeholders."""
+"""A statement with psycopg's placeholders, and its values.
+
+The values are None if it has no placeholders.
+"""
 
 
 Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
@@ -63,8 +66,8 @@ Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
 class Session(psycopg.Connection[Any]):
     """A connection that sends all statements through a pipeline; `begin` starts a transaction.
 
-    The pipeline is never closed. Closing it would send a message after which some server versions
-    no longer end an idle transaction.
+    The pipeline is never closed. To close it, the driver would send a message after which some
+    versions of the server don't end an idle transaction.
     """
 
     _kept: list[Kept] | None = None
@@ -84,8 +87,8 @@ class Session(psycopg.Connection[Any]):
     def enter(self, settings: Question) -> None:
         """Start the pipeline.
 
-        The driver's context manager isn't used, because it would close the pipeline. ``settings``
-        is the result of `settings_of`.
+        This method doesn't use the driver's context manager, which would close the pipeline.
+        ``settings`` is the result of `settings_of`.
         """
         self._settings = settings
         self._pipeline = psycopg.Pipeline(self)
@@ -95,8 +98,8 @@ class Session(psycopg.Connection[Any]):
     def is_alive(self) -> bool:
         """Whether the connection seems open and idle.
 
-        A server sends a message before it closes a connection, so a message means that it is
-        closed.
+        A server sends a message before it closes a connection, so an unread message means that the
+        connection is closed.
         """
         if self.closed or self.pgconn.transaction_status != TransactionStatus.IDLE:
             return False
@@ -106,13 +109,13 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_keeping(self) -> bool:
-        """Whether a transaction, which `begin` started, is queueing statements."""
+        """Whether a transaction, which `begin` started, is open and queues statements."""
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:
-        """Begin a transaction with these statements, which are sent with the next query.
+        """Begin a transaction with these statements, and send them with the next query.
 
-        If there are none, the statements that are sent together form one transaction.
+        Without statements, all statements that are sent together form one transaction.
         """
         self._kept = []
         for one in statements:
@@ -121,7 +124,7 @@ class Session(psycopg.Connection[Any]):
     def keep(
         self, query: Any, values: Any = None, cursor: psycopg.Cursor[Any] | None = None
     ) -> psycopg.Cursor[Any]:
-        """Queue a statement; return the cursor that will have its rows."""
+        """Queue a statement, and return the cursor that will receive its rows."""
         if self._kept is None:
             self._kept = []
         cursor = psycopg.Cursor(self) if cursor is None else cursor
@@ -152,7 +155,7 @@ class Session(psycopg.Connection[Any]):
             raise first
 
     def _settle(self, kept: list[Kept]) -> None:
-        """Insert the settings of the connection at the beginning of the queued transaction."""
+        """Insert the statement for the connection's settings at the beginning of the queue."""
         first = str(kept[0][1])
         if not first.startswith(_ALONE):
             place = 1 if first.startswith("BEGIN") else 0
@@ -172,7 +175,7 @@ class Session(psycopg.Connection[Any]):
             self._kept = None
 
     def rollback(self) -> None:
-        """Roll back the transaction if it is open on the server, and drop queued statements."""
+        """Roll back the transaction if the server has begun it, and discard queued statements."""
         self._kept = None
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -181,7 +184,7 @@ class Session(psycopg.Connection[Any]):
 
 
 class Patient(psycopg.Cursor[Any]):
-    """A cursor of a `Session`: in a transaction, it queues statements that return no rows."""
+    """A cursor of a `Session` that queues statements in a transaction if they return no rows."""
 
     def execute(self, query: Any, params: Any = None, **_more: Any) -> Self:
         """Execute a statement; in a transaction, queue it if it returns no rows."""
@@ -192,8 +195,8 @@ class Patient(psycopg.Cursor[Any]):
             session.keep(query, params, self)
             session.send()
             if is_alone:
-                session.rollback()  # only resets the queue; there is no transaction
-        else:  # with another cursor, because this cursor may be closed by then
+                session.rollback()  # this only empties the queue, because there is no transaction
+        else:  # use another cursor, because this cursor may be closed before the statement is sent
             session.keep(query, params)
         return self
 
@@ -218,12 +221,12 @@ def connect(address: Address, name: str) -> psycopg.Connection[Any]:
 
 def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """Return the statement that begins each transaction and applies the settings."""
-    # The settings in the address come last, so they override the others.
+    # The settings in the address come last, so that they override the others.
     return setting({**_SETTINGS, **settings, **address.settings})
 
 
 def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the statement that sets settings until the end of the transaction."""
+    """Return the statement that changes settings until the end of the transaction."""
     calls = ", ".join(["set_config(%s, %s, true)"] * len(told))
     return f"SELECT {calls}", tuple(part for pair in told.items() for part in pair)
 
@@ -236,7 +239,7 @@ def parameters(address: Address, name: str | None) -> dict[str, Any]:
     found = _KEEPALIVES | address.parameters
     if name is not None:
         found = {"application_name": name} | found
-    # Prepared statements are off: one plan for all values is bad for many values, and behind a
-    # pooler the statement may be missing. The encoding is fixed, so that settings of the
-    # environment or the server don't change it.
+    # Prepared statements are off: one query plan can't suit all values, and behind a pooler the
+    # prepared statement may be missing. The encoding is fixed, so that settings of the environment
+    # or the server don't change it.
     return found | {"prepare_threshold": None, "client_encoding": "utf8"}

@@ -1,4 +1,4 @@
-"""Writing to a PostgreSQL server: one transaction at a time, under a table lock."""
+"""Write to a PostgreSQL server: one transaction at a time, under a table lock."""
 
 import os
 from collections.abc import Iterator
@@ -41,29 +41,30 @@ QUIET_SECONDS: Final = 120
 _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
 """Statement that takes the lock of all writers.
 
-It needs the right to update this table, which only writers have. An advisory lock would not do,
-because every role that can connect could take it. Readers don't wait for this lock.
+A role needs the right to update this table, and only writers have this right. An advisory lock
+isn't suitable, because every role that can connect could take it. Readers don't wait for this lock.
 """
 
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 _JOIN: Final = (
-    # Less than the server's deadlock_timeout: so this transaction gives up, not the other writer.
+    # The timeout is shorter than the server's deadlock_timeout. So this transaction gives up, and
+    # not the other writer.
     "SET LOCAL lock_timeout = '900ms'",
     *_ALONE,
     f"SET LOCAL lock_timeout = '{WRITE_SECONDS:g}s'",
     f"SET LOCAL idle_in_transaction_session_timeout = '{remote.IDLE_SECONDS}s'",
 )
-"""Takes the lock of writers in a transaction that has already changed rows."""
+"""Statements that take the lock of writers in a transaction that has already changed rows."""
 
 
 class Dialect(PGDialect_psycopg):
-    """SQLAlchemy's dialect for psycopg, without queries for facts that the driver already knows."""
+    """SQLAlchemy's dialect for psycopg, without queries for values that the driver has."""
 
     supports_statement_cache = True
 
     def initialize(self, connection: Connection) -> None:
-        """Use the facts that the driver received when it connected."""
+        """Take the values that the driver received when it connected."""
         driver: Any = connection.connection.driver_connection
         number = driver.info.server_version
         self.server_version_info = (number // 10000, number % 10000)
@@ -79,7 +80,7 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 def make_engine(address: Address) -> Engine:
     """Return an SQLAlchemy engine for the database at ``address``, without a connection pool.
 
-    SQLAlchemy manages the transactions. Each transaction first sets the schema's search path.
+    SQLAlchemy manages the transactions, and each transaction first sets the schema's search path.
     """
 
     def connect() -> psycopg.Connection[Any]:
@@ -97,7 +98,7 @@ def make_engine(address: Address) -> Engine:
 def _patient_engine(address: Address) -> Engine:
     """Return an SQLAlchemy engine with a connection pool.
 
-    Its connections (`Session`) manage transactions themselves.
+    Its connections are `Session` objects, which manage transactions themselves.
     """
 
     def connect() -> Session:
@@ -107,7 +108,7 @@ def _patient_engine(address: Address) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
-        # If a connection is new, an error of its first statement is raised instead of reconnecting.
+        # If the first statement of a new connection fails, raise the error and don't reconnect.
         is_new = "used" not in record.info
         record.info["used"] = True
         if not is_new and not session.is_alive:
@@ -119,9 +120,10 @@ def _patient_engine(address: Address) -> Engine:
 class PostgresWriter(Writer):
     """Writes to the database at ``address``, one transaction at a time, as on SQLite.
 
-    The server holds the lock and releases it at the end of the transaction. So a dead client blocks
-    no other client, and a suspended client blocks others only until the server's timeout for idle
-    transactions. Each transaction increments `data_version`, by which readers notice changes.
+    The server holds the lock and releases it at the end of the transaction. So if a client dies,
+    other clients don't wait. If a client is suspended, they wait only until the server's timeout
+    for idle transactions. Each transaction increments `data_version`, and so readers notice the
+    changes.
     """
 
     def __init__(self, address: Address, host: str) -> None:
@@ -129,7 +131,10 @@ class PostgresWriter(Writer):
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # the parent's connections stay open
-        """Leave the connections to the parent, which still uses them; see `registry.db.forks`."""
+        """Don't use or close the inherited connections, which the parent still uses.
+
+        See `registry.db.forks`.
+        """
         self._engine.dispose(close=False)
 
     def reserve(self, count: int) -> int:
@@ -144,10 +149,11 @@ class PostgresWriter(Writer):
     def update_statistics(self) -> None:
         """Add new rows to their indexes, and update the query planner's statistics.
 
-        The server would also do this by itself, but minutes later.
+        The server would do this by itself, but only minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            # VACUUM runs outside a transaction, where no search path is set.
+            # Name the schema, because VACUUM runs outside a transaction, where no search path is
+            # set.
             schema = "SELECT quote_ident(current_schema())"
             place = connection.exec_driver_sql(schema).scalar_one()
             tables = ", ".join(f"{place}.{table}" for table in VACUUM_TABLES)
@@ -160,14 +166,14 @@ class PostgresWriter(Writer):
             assert isinstance(session, Session)  # noqa: S101  # this engine creates sessions only
             who = current_context()
             told = {
-                # A timeout of 0 would mean that there is no timeout.
+                # The minimum is 1, because a timeout of 0 would mean no timeout.
                 "lock_timeout": str(max(1, round(wait * 1000))),
                 # The server records these settings with each change (migration 0015).
                 "skill_registry.host": self.host,
                 "skill_registry.tool": who.tool or "",
                 "skill_registry.client": who.client or "",
             }
-            if quiet:  # no other process waits, so allow more time to prepare rows
+            if quiet:  # no other process waits, so this transaction may be idle for longer
                 told["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
             session.begin(["BEGIN"])
             session.keep(*remote.setting(told))
@@ -186,7 +192,7 @@ WHERE c.oid = to_regclass('skills') AND has_schema_privilege(r.oid, c.relnamespa
 AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 160000
     THEN 'SET' ELSE 'MEMBER' END)
 """
-"""Makes the owner of the tables the current role.
+"""Statement that makes the owner of the tables the current role.
 
 Otherwise other roles couldn't use a table that an admin creates.
 """
@@ -196,13 +202,13 @@ CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
 """
-"""Creates Alembic's table, the first table of a registry.
+"""Statement that creates Alembic's table, which is the first table of a registry.
 
-If two processes do this at once, the second process waits for the first, and then gets an error.
+If two processes run it at once, the second process waits for the first, and then gets an error.
 """
 
 _MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
-"""SQLSTATEs of the error if another process created the table at the same time."""
+"""SQLSTATEs of the error if another process has created the table in the meantime."""
 
 _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
@@ -210,9 +216,9 @@ _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 def ensure_current(address: Address) -> None:
     """Create the schema at ``address``, or upgrade it if it isn't current, in one transaction.
 
-    New tables belong to the role that owns the existing tables. Any number of processes may call
-    this at once: they wait for each other. Only the owner of the tables may take the lock that this
-    needs. Raises `DatabaseProblem` and its subclasses.
+    New tables belong to the role that owns the existing tables. Several processes may call this
+    function at once; they wait for each other. Only the owner of the tables can take the lock for
+    an upgrade. Raises `DatabaseProblem` and its subclasses.
     """
     path = address.shown
     engine = make_engine(address)
@@ -222,7 +228,8 @@ def ensure_current(address: Address) -> None:
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
                 raise
-            _upgrade(engine, path)  # Another process created the first table: now there is a lock.
+            # Another process has created the first table, so this attempt can take the lock.
+            _upgrade(engine, path)
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:

@@ -1,1 +1,1 @@
-"""Reading: plain SQL, written once for both databases, and the classes of the values it returns."""
+"""Read the database: SQL that both databases share, and the classes of the returned values."""

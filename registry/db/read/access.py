@@ -1,4 +1,4 @@
-"""Reads tokens and the audit log.
+"""Read tokens and the audit log.
 
 Any user with write access can add or change these rows.
 """
@@ -12,7 +12,7 @@ from registry.model import Value
 
 
 class StoredToken(NamedTuple):
-    """A stored row that claims to be a token; don't trust it before its signature is checked."""
+    """A stored row of a token; don't trust it until you have checked its signature."""
 
     number: str
     hash: str
@@ -32,9 +32,9 @@ SIGNED: Final = "hash name personality source write created_at expires_at".split
 """The columns of a token that its signature covers."""
 
 SIGNED_RIGHTS: Final = ("publish", "approve")
-"""Columns that the signature also covers if they are set.
+"""Columns that the signature covers only if they are set.
 
-Tokens that were created before these columns existed keep a valid signature.
+So the signatures of tokens from before these columns existed stay valid.
 """
 
 
@@ -55,9 +55,9 @@ def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Value):
-    """One row of the audit log; the server records ``role``, the client sends all other values.
+    """One row of the audit log; the server records ``role``, and the client sends all other values.
 
-    ``detail`` holds the values before and after a change, or else the value itself.
+    ``detail`` holds the values before and after a change, or only one value.
     """
 
     at: str
@@ -71,7 +71,7 @@ class AuditRecord(Value):
 
 
 def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
-    """Return the last rows of the audit log, the latest first.
+    """Return the newest rows of the audit log, the newest first.
 
     On a server, an admin gets the rows of all roles, and every other role gets only its own rows.
     """
@@ -84,7 +84,7 @@ def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
 
 
 def trusted_at(reader: Reader, place: str) -> str | None:
-    """Return when the skill at ``source/folder`` was last trusted; None if no row records it."""
+    """Return when the skill at ``source/folder`` was last trusted; None if no row records this."""
     rows = reader.rows(
         "SELECT at FROM audit WHERE what = 'skill trusted' AND subject = ? "
         "ORDER BY id DESC LIMIT 1",

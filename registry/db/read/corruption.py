@@ -1,8 +1,8 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
-A database can't notice hash mismatches by itself. A database may come from an untrusted source. So
-rows are read a few at a time, and values larger than the limits are not read. Values that this
-program never stores are searched only after an operation failed for an unknown reason.
+The database itself doesn't compare hashes. A database may come from an untrusted source. So this
+module reads a few rows at a time, and doesn't read values larger than the limits. It looks for
+values that this program never stores only after an operation failed for an unknown reason.
 """
 
 import json
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 1 << 23
 """Maximum size of the file contents that are read with one query, in bytes."""
 
 _NAMED: Final = 20
-"""Maximum number of problems of one kind that are listed; further problems are only counted."""
+"""Maximum number of messages for one type of problem; further problems are only counted."""
 
 _LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
 
@@ -36,7 +36,7 @@ _DATA: Final = (
 )
 
 _ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-order-mark"})
-"""Codes of findings about SKILL.md files whose stored text differs from their bytes."""
+"""Codes of findings which mean that the stored text of a SKILL.md differs from its bytes."""
 
 
 class MismatchedText(NamedTuple):
@@ -49,9 +49,9 @@ class MismatchedText(NamedTuple):
 def mismatched_texts(
     reader: Reader, limits: Limits, source_id: int | None = None
 ) -> Iterator[MismatchedText]:
-    """Yield the current versions whose text doesn't match its content hash.
+    """Yield the current versions whose text doesn't match its hash.
 
-    If ``source_id`` is given, only versions of this source are checked.
+    If ``source_id`` is given, check only the versions of this source.
     """
     which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
     sql = (
@@ -74,8 +74,8 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
         return False
     if digest(text.encode(errors="replace")) == content_hash:
         return True
-    # If the bytes of a SKILL.md differ from its text, the bytes are stored in `contents`, unless
-    # file storage is turned off.
+    # If the bytes of a SKILL.md differ from its text, the table `contents` has the bytes, unless
+    # the storage of files is turned off.
     most = limits.skill_bytes
     for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
         data = _data(size, packed, stored, most)
@@ -87,7 +87,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
 
 
 def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the stored hashes of contents whose bytes have a different hash."""
+    """Yield the hashes under which other bytes are stored."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
     while rows := reader.rows(_LENGTHS, (after,)):
@@ -110,7 +110,10 @@ def _data(size: object, packed: object, stored: object, most: int) -> bytes | No
 
 
 def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    """Group rows of (hash, length) that can be read at once; yield the last hash of each group."""
+    """Group rows of (hash, length) so that each group can be read with one query.
+
+    Yield each group's last hash.
+    """
     size = 0
     for place, (content_hash, length) in enumerate(rows, 1):
         size += length
@@ -120,13 +123,13 @@ def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
 
 
 def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the refs of skills whose stored description is longer than the limit for a SKILL.md."""
+    """Yield the refs of skills with a longer stored description than a SKILL.md may have."""
     sql = "SELECT ref FROM skills WHERE live = 1 AND length(description) > ? ORDER BY id"
     return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
 
 
 def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield a message for each hash mismatch, which names the affected skill or file."""
+    """Yield a message for each hash mismatch; the message names the affected skill or file."""
     yield from _told(
         _overlong(reader, limits),
         lambda ref: f"the description of skill {ref} is longer than a SKILL.md may be",
@@ -155,7 +158,7 @@ def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Itera
 
 
 def _whose(reader: Reader, content_hash: str) -> str:
-    """Describe the files whose bytes have this hash, and name the skills to which they belong."""
+    """Return a description of the files with this hash, which names their skills."""
     rows = reader.rows(
         "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
         "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
@@ -184,9 +187,9 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
     """Describe the first stored value that this program never stores; None if there is none.
 
-    ``without`` holds the names of tables to skip. Only the first byte of stored file contents is
-    read; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table can't be
-    read.
+    ``without`` holds the names of tables to skip. This function reads only the first byte of stored
+    file contents; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table
+    can't be read.
     """
     from registry.db.schema import contents, metadata
 
@@ -212,7 +215,7 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
         return False
     place = str(column)
     if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
-        return False  # the system would ignore everything after the NUL
+        return False  # system calls ignore everything after a NUL
     if place in _JSON:
         try:
             return _JSON[place](json.loads(str(value)))

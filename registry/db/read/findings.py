@@ -1,4 +1,4 @@
-"""Reads the stored findings of checks."""
+"""Read the stored findings of checks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity
 
 @dataclass(frozen=True, slots=True)
 class FindingCount(Value):
-    """How often a code occurs with a severity, and in how many skills."""
+    """A finding's code and severity, how often the pair occurs, and in how many skills."""
 
     KEYS: ClassVar = ("code", "severity", "category", "findings", "skills")
 
@@ -23,7 +23,7 @@ class FindingCount(Value):
 
     @property
     def category(self) -> FindingCategory:
-        """The category of the finding's code, as in `Diagnostic`."""
+        """The category of the code, as in `Diagnostic`."""
         return "security" if self.code in SECURITY_CODES else "format"
 
 
@@ -38,10 +38,9 @@ class Finding(Value):
 
 
 def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
-    """Count the findings in skills that meet a condition, by code and severity.
+    """Count the findings in the skills that meet a condition, by code and severity.
 
-    Findings about security come first, then errors. The result is cached until the database
-    changes.
+    Security findings come first, then errors. The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> list[FindingCount]:
@@ -96,9 +95,9 @@ LEVELS: Final = (
     "SELECT skill_id, min(severity) AS level FROM diagnostics WHERE skill_id IS NOT NULL "
     f"AND severity IN ('error', 'warning') AND code IN ({CODES}) GROUP BY skill_id"
 )
-"""SELECT for the severity of the worst security finding of each version that has any.
+"""SELECT for the severity of the worst security finding of each version that has security findings.
 
-In alphabetical order, "error" comes before "warning".
+``min`` returns the worst severity, because "error" comes before "warning" in the alphabet.
 """
 
 WITH_SECURITY: Final[Mapping[str, str]] = {
@@ -108,7 +107,7 @@ WITH_SECURITY: Final[Mapping[str, str]] = {
     },
     "none": f"s.id NOT IN (SELECT skill_id FROM ({LEVELS}) l)",
 }
-"""SQL conditions that select the skills with each `SecurityLevel`."""
+"""For each `SecurityLevel`, the SQL condition that selects the skills with this level."""
 
 
 class SecurityFinding(NamedTuple):
@@ -127,7 +126,7 @@ class SecurityFinding(NamedTuple):
 
 
 MAX_REFS: Final = 200
-"""If more refs than this are given, the findings of all skills of the source are read."""
+"""Maximum number of refs that a query names; with more refs, it reads the whole source."""
 
 
 def security_findings(
@@ -155,7 +154,7 @@ def security_findings(
 class StoredFindings(NamedTuple):
     """The findings in a usable version, with the fingerprint of its folder.
 
-    ``tags`` holds one tag per line. ``front_matter`` is JSON; it is None if there are no tags.
+    ``tags`` holds one tag in each line. ``front_matter`` is JSON; it is None if there are no tags.
     """
 
     position: str
@@ -183,8 +182,8 @@ _FINDINGS: Final = (
 def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
     """Yield the findings of the current versions of a source, in the order of `position`.
 
-    They are read page by page. The caller reads files in between, and one long read could block
-    writers.
+    The findings are read page by page, because the caller reads files in between, and one long read
+    could block writers.
     """
     last, number = "", PAGE
     while number == PAGE:
@@ -212,7 +211,7 @@ def links_known(
 ) -> list[tuple[str, str, str]]:
     """Return (root, folder, message) of the links in a host's sources with one of these messages.
 
-    ``root`` is the path of the source; don't trust it, because any user with write access can
+    ``root`` is the path of the source. Don't trust it, because any user with write access can
     register a source under any host name.
     """
     marks = ", ".join("?" * len(messages))
@@ -226,7 +225,7 @@ def links_known(
 
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
-    """Return (folder, code) of a source's stored findings about paths that are not skills."""
+    """Return (folder, code) of each stored finding about a path that is not a skill."""
     sql = (
         "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
         "ORDER BY folder, code"

@@ -1,4 +1,4 @@
-"""Counts skills by tag and by name, page by page."""
+"""Count skills by tag and by name; the results are pages."""
 
 from dataclasses import dataclass
 
@@ -33,9 +33,9 @@ def tags(
 
 @dataclass(frozen=True, slots=True)
 class SameName(Value):
-    """A name that several skills have, and how many different contents they have.
+    """A name that several skills share, and the number of their different contents.
 
-    ``handle`` is ``source/folder`` of one of the skills.
+    ``handle`` is ``source/folder`` of one of these skills.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SameName(Value):
 def names(
     reader: Reader, condition: Condition, *, limit: int, offset: int
 ) -> tuple[list[SameName], int]:
-    """Return a page of the names that several skills have, and the number of all such names.
+    """Return a page of the names that several skills share, and the number of all such names.
 
     The most frequent name comes first.
     """

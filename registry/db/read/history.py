@@ -1,6 +1,6 @@
-"""Reads the history of skills: revisions, stored bytes, tombstones.
+"""Read the history of skills: revisions, stored bytes, tombstones.
 
-Any user with write access can add rows. Don't trust a change that is not signed.
+Any user with write access can add rows. Don't trust a change without a valid signature.
 """
 
 import json
@@ -20,15 +20,15 @@ from registry.text import is_utc_text, utc_now
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
-    """The files that a skill had at some time; ``number`` counts the revisions of a skill from 1.
+    """The files that a skill had at one time; ``number`` counts the revisions of a skill from 1.
 
-    ``current`` tells whether the skill has these files now. ``origin`` is the remote source that
-    the files came from, if any.
+    ``current`` tells whether the skill has these files now. ``origin`` is the remote source of the
+    files, if any.
 
-    ``role``, ``host``, ``tool`` and ``client`` describe who made the change; only the role is
-    recorded by the server itself. ``document`` is the path of the skill file among ``files``.
-    ``complete`` tells whether the bytes of all files are stored. ``versions`` are the versions with
-    exactly these files.
+    ``role``, ``host``, ``tool`` and ``client`` describe the author of the change. The server itself
+    records only the role. ``document`` is the path of the skill file among ``files``. ``complete``
+    tells whether the bytes of all files are stored. ``versions`` are the versions with exactly
+    these files.
     """
 
     uid: str
@@ -65,13 +65,13 @@ def revision_with(reader: Reader, uid: str, tree_hash: str) -> Revision | None:
 
 
 def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
-    """Return the revisions with these files, of any skill that isn't quarantined."""
+    """Return the revisions with these files, of all skills that aren't quarantined."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the current skills of a source that have these files now or in an older revision."""
+    """Return the current skills of a source that have these files, now or in an older revision."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -88,8 +88,8 @@ def _select(reader: Reader, condition: str, *values: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Each file is looked up by its hash, because a list of all stored contents would be very
-        # long. The OFFSET keeps a server from building that list for roles with row policies.
+        # Look each file up by its hash, because a list of all stored contents would be very long.
+        # The OFFSET keeps the server from building that list for roles with row policies.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
         f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
         "LIMIT 1 OFFSET 0) "
@@ -112,11 +112,11 @@ def _select(reader: Reader, condition: str, *values: str) -> list[Revision]:
 
 
 def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | None:
-    """Return the bytes of a file that a skill has or had; None if they are not stored.
+    """Return the bytes of a file of a revision; None if they are not stored.
 
-    The bytes match the file's hash. At most ``limit`` bytes are unpacked, because a database may
-    come from an untrusted source. Raises `ContentDamaged` if the stored bytes don't match,
-    `FileTooLarge` if they exceed the limit.
+    The bytes always match the file's hash. At most ``limit`` bytes are unpacked, because the
+    database may come from an untrusted source. Raises `ContentDamaged` if the stored bytes don't
+    match the hash, and `FileTooLarge` if they exceed the limit.
     """
     rows = reader.rows(
         "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
@@ -131,7 +131,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
-    # The SKILL.md of a current version is stored only as the text of the version.
+    # For the SKILL.md of a current version, only the version's text is stored.
     for (text,) in reader.rows(
         "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
         "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
@@ -173,7 +173,7 @@ def missing_contents(
     """Return (hash, root, folder, path) of a host's supporting files whose bytes are not stored.
 
     ``root`` is the path of the source. The files of one skill follow each other. ``mismatched``
-    holds hashes with corrupt stored bytes, which count as not stored.
+    holds the hashes of corrupt stored bytes. Those bytes count as not stored.
     """
     values: list[object] = [host]
     others = ""
@@ -192,7 +192,7 @@ def missing_contents(
 
 
 def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
-    """Return the hashes of those current files in a skill's folder whose bytes are stored."""
+    """Return the hashes of the current files in a skill's folder, if their bytes are stored."""
     rows = reader.rows(
         "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
         "JOIN contents c ON c.hash = f.hash "
@@ -205,8 +205,8 @@ def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
 class CurrentTurn(NamedTuple):
     """Files that a skill had, and when they last became current.
 
-    Each time that files become current, they get the next ``turn`` of the skill. ``number`` is the
-    number of their revision. ``current`` tells whether the skill has these files now.
+    Whenever a skill gets other files, it gets the next ``turn``, a number. ``number`` is the number
+    of the files' revision. ``current`` tells whether the skill has these files now.
     """
 
     turn: int
@@ -216,7 +216,7 @@ class CurrentTurn(NamedTuple):
 
 
 def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
-    """Return the turns of a skill, sorted by turn, the last first; each revision occurs once."""
+    """Return the turns of a skill, the latest first; each revision occurs only once."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "
@@ -227,7 +227,7 @@ def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return for each version the ``turn`` of its files; see `CurrentTurn`."""
+    """Return for each version the ``turn`` of its files (see `CurrentTurn`)."""
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
@@ -238,7 +238,7 @@ def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
 
 
 def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
-    """Sort versions by the time at which their skills were first seen."""
+    """Return the versions sorted by the time at which their skills were first seen."""
     rows = reader.rows(
         "SELECT s.id FROM skills s LEFT JOIN revisions r ON r.uid = s.uid "
         f"WHERE s.id {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
@@ -251,8 +251,8 @@ class Tombstone(NamedTuple):
     """The record of a removed skill.
 
     Don't trust it: any user with write access can add rows. ``source`` and ``folder`` are the last
-    source and folder of the skill; they are empty if unknown. ``since`` is the time at which the
-    removal was noticed.
+    source and folder of the skill; they are empty if unknown. ``since`` is the time at which a sync
+    or command noticed the removal.
 
     ``tree_hash`` is the hash of the skill's last files. ``trash`` is the skill's number in the
     trash, if the registry deleted the skill.
@@ -269,7 +269,7 @@ class Tombstone(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where the skill was last, in the form source/folder; empty if unknown."""
+        """The last source and folder of the skill, in the form source/folder; empty if unknown."""
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
@@ -281,11 +281,10 @@ def latest_tombstone(
     without: Collection[str] = (),
     trash: Collection[str] = (),
 ) -> Tombstone | None:
-    """Return the last tombstone with this name, source/name, source/folder or uid.
+    """Return the newest tombstone with this name, source/name, source/folder or uid.
 
-    If ``sources`` is given, only skills that were in these sources count. Skills in ``without``
-    (uids) or ``trash`` (numbers in the trash) are skipped. Skills that exist again are also
-    skipped.
+    If ``sources`` is given, consider only skills of these sources. Skip the skills in ``without``
+    (uids) and ``trash`` (numbers in the trash), and skills that exist again.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -311,14 +310,14 @@ def latest_tombstone(
 
 
 class RecordedChange(NamedTuple):
-    """A change that the registry made to one skill.
+    """A change of one skill by the registry.
 
     ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes; None if
     there was no skill. ``number`` is the number of the operation. A pull is also recorded as a
-    change; its change has no source (see `install.history`).
+    change, but without a source (see `install.history`).
 
     ``command`` is equal for all changes of one run of the program; None if the change belongs to no
-    run. ``tool`` is not signed and only informs people.
+    run. ``tool`` is not signed and is only for information.
     """
 
     id: int
@@ -343,10 +342,10 @@ The signature also covers the source and the database.
 """
 
 GROUP_DIGITS: Final = 12
-"""Number of first hex digits of a change's number that are equal for all changes of a group."""
+"""Number of hex digits at the start of a change's number that all changes of a group share."""
 
 REMEMBERED: Final = 101
-"""Number of commands per host whose changes are kept for `undo`.
+"""Number of commands of a host whose changes `undo` can use.
 
 These are the last 100 commands, and one more for the `undo` of the oldest command.
 """
@@ -365,14 +364,14 @@ def facts_of(change: RecordedChange) -> dict[str, Any]:
 
 
 def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
-    """Return the last recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
+    """Return the recorded changes of a host, the newest first, at most `MAX_CHANGES`."""
     columns = ", ".join(RecordedChange._fields)
     sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
     return list(map(RecordedChange._make, reader.rows(sql, (host, MAX_CHANGES))))
 
 
 def was_moved(reader: Reader, change: RecordedChange) -> bool:
-    """Tell whether the skill is no longer in the source and folder in which the change left it."""
+    """Tell whether the skill has left the source and folder in which the change put it."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
@@ -383,7 +382,7 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
     """Return the hash of the files that a skill had before its last change.
 
-    Returns None if the files after that change don't have the hash ``tree_hash``.
+    Returns None if the files after that change have another hash than ``tree_hash``.
     """
     rows = reader.rows(
         "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)

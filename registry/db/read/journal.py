@@ -1,6 +1,6 @@
-"""Reads the journal, which records unfinished changes.
+"""Read the journal, which records unfinished changes.
 
-Any user with write access can add rows. So a row must be checked before the program acts on it.
+Any user with write access can add rows. So the program must check a row before it acts on the row.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from registry.db.interface import Reader, Select
 Kind = Literal[
     "create", "update", "delete", "create together", "update together", "delete together"
 ]
-"""The kinds of changes in the journal.
+"""The types of changes in the journal.
 
-Changes with one of the last three kinds belong to a group, which is journalled together
-(`changes.commit`).
+A change of one of the last three types belongs to a group, and the journal records the whole group
+at once (`changes.commit`).
 """
 
 _TEXTS: Final = tuple(
@@ -28,13 +28,13 @@ MAX_NOTED: Final = 100
 class JournalEntry:
     """One unfinished change of ``target``, a path relative to the root of the source.
 
-    ``staged`` is the path in the state folder of the new files or of the files that they replaced.
-    It is ``trash/ID/tree`` if a skill is deleted or restored, else ``ops/ID/tree``. ``base`` and
-    ``new`` are digests (`atomic.digest_of`) of the files before and after the change; None if there
-    are no files.
+    ``staged`` is a path in the state folder: either of the new files, or of the files that they
+    replaced. If a skill is deleted or restored, the path is ``trash/ID/tree``, else
+    ``ops/ID/tree``. ``base`` and ``new`` are digests (`atomic.digest_of`) of the files before and
+    after the change; None if there are no files.
 
     ``folder`` is the folder of the skill. If a skill is restored, ``uid`` and ``created_at`` are
-    its former values.
+    the values from before its deletion.
     """
 
     id: str
@@ -65,7 +65,7 @@ class JournalEntry:
     def is_rename(self) -> bool:
         """Whether the change is one half of a rename.
 
-        It then either creates the new folder or deletes the old folder.
+        It either creates the new folder or deletes the old folder.
         """
         is_old = self.kind == "delete together" and self.staged.startswith("ops/")
         return is_old or self.kind == "create together"
@@ -85,9 +85,10 @@ def has_entries(reader: Reader) -> bool:
 
 
 def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
-    """Tell whether the journal has a row that equals this entry in all columns.
+    """Tell whether a row of the journal equals this entry in all columns.
 
-    The database compares the values, so a row with other types or larger values is never read.
+    The database compares the values, so this program never reads a row with other types or larger
+    values.
     """
     same = " AND ".join(f"coalesce({column}, '') = ?" for column in _TEXTS)
     values = [getattr(entry, column) or "" for column in _TEXTS]
@@ -96,6 +97,6 @@ def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
 
 
 def unfinished_changes(reader: Reader, host: str) -> list[tuple[str, int]]:
-    """Return (id, source id) of a host's unfinished changes, at most `MAX_NOTED`."""
+    """Return (id, source id) of the unfinished changes of a host, at most `MAX_NOTED`."""
     sql = "SELECT substr(id, 1, 40), source_id FROM journal WHERE host = ? ORDER BY id LIMIT ?"
     return [(str(number), source) for number, source in reader.rows(sql, (host, MAX_NOTED))]

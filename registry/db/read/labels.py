@@ -1,4 +1,4 @@
-"""Reads the versions of skills: labels such as ``1.2``, each for one set of files.
+"""Read the versions of skills: each version is a label, such as ``1.2``, for one set of files.
 
 Any user with write access can add rows.
 """
@@ -20,7 +20,7 @@ _SELECT: Final = (
 
 
 def versions(reader: Reader, uid: str) -> list[SkillVersion]:
-    """Return the versions of a skill, the newest first by the order of their labels."""
+    """Return the versions of a skill in the order of their labels, the highest first."""
     return _newest_first(_versions(reader.rows(_SELECT.format("l.uid = ?"), (uid,))))
 
 
@@ -65,10 +65,11 @@ _INSTALLED: Final = (
 def versions_of_installed(
     reader: Reader, source: str, folder: str, tree_hash: str
 ) -> list[SkillVersion]:
-    """Return the versions of the skill from which these files were installed, the newest first.
+    """Return the versions of an installed skill's files, the newest first.
 
-    That skill is the skill in this folder of this source, if it has or had the files. Otherwise it
-    is the only skill that has a version with these files. Yanked versions are included.
+    The versions belong to the skill in this folder of this source, if it has or had the files.
+    Otherwise they belong to the only skill that has a version with these files. Yanked versions are
+    included.
     """
     place = source, folder
     rows = reader.rows(_INSTALLED, (*place, *place, tree_hash, tree_hash))
@@ -89,9 +90,10 @@ _CURRENT_DEPRECATED: Final = (
 
 
 def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tuple[str, str], str]:
-    """Return the warning of each skill whose current version is deprecated, by source and folder.
+    """Return the deprecation warnings of skills, by source and folder.
 
-    If you need only the warnings of a few skills, give these skills as ``skills``, which is faster.
+    A skill has a warning if its current version is deprecated. If you need only the warnings of a
+    few skills, pass these skills as ``skills``, which is faster.
     """
     return deprecated_ahead(reader, skills)()
 
@@ -99,7 +101,10 @@ def deprecated(reader: Reader, skills: Sequence[Skill] | None = None) -> dict[tu
 def deprecated_ahead(
     reader: Reader, skills: Sequence[Skill] | None = None
 ) -> Callable[[], dict[tuple[str, str], str]]:
-    """Queue the SELECT of `deprecated`; return a function for its result (`Reader.pipeline`)."""
+    """Queue the SELECT of `deprecated` (see `Reader.pipeline`).
+
+    Return a function for its result.
+    """
     sql, values = _CURRENT_DEPRECATED, list[str]()
     if skills is not None:
         condition, values = near_places(skills)
@@ -120,14 +125,14 @@ def shows_yanked(reader: Reader, source_id: int) -> bool:
 
 
 def select_with_files(skill_id: int) -> Select:
-    """Return the SELECT for the versions with the files that row ``skill_id`` of skills has."""
+    """Return the SELECT for the versions with the same files as row ``skill_id`` of ``skills``."""
     column = "(SELECT s.{} FROM skills s WHERE s.id = ?)"
     condition = f"l.uid = {column.format('uid')} AND l.tree_hash = {column.format('tree_hash')}"
     return _SELECT.format(condition), (skill_id, skill_id)
 
 
 def versions_of(rows: Sequence[tuple[Any, ...]]) -> tuple[SkillVersion, ...]:
-    """Return the versions in the rows of `select_with_files`."""
+    """Return the versions that the rows of `select_with_files` describe."""
     return tuple(_versions(rows))
 
 
@@ -136,6 +141,6 @@ def _versions(rows: Sequence[tuple[Any, ...]]) -> Iterator[SkillVersion]:
         changes = list(some)
         if is_label(label) and all(
             row[4] in VERSION_STATES for row in changes
-        ):  # else a forged row
+        ):  # otherwise another program forged the row
             history = tuple(VersionChange(*row[4:]) for row in changes)
             yield SkillVersion(uid, label, changes[0][2], changes[0][3] == 1, history)

@@ -1,4 +1,4 @@
-"""Listings, counts, facets, and the list of skills for models; filters as SQL conditions."""
+"""Listings, counts, facets, and the list of skills for models; filters become SQL conditions."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_unt
 _CHOICES: Final = (("scope", SCOPES), ("status", STATUSES), ("security", SECURITY_LEVELS))
 
 MAX_TAGS: Final = 100
-"""Maximum number of tags in the filters of a listing."""
+"""Maximum number of tags in the filters of one listing."""
 
 NO_LIMIT: Final = MAX_INTEGER
 """A LIMIT that returns all rows."""
@@ -51,12 +51,13 @@ class Filters:
     the end is a day, the whole day is included.
 
     A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since`` selects
-    skills that no tool has read since that time. ``offered`` leaves out skills that hide themselves
-    from models. ``security`` selects skills whose worst security finding has this severity.
+    skills that no tool has read since that time. ``offered`` leaves out skills whose front matter
+    hides them from models. ``security`` selects skills whose worst security finding has this
+    severity.
 
     ``all`` adds shadowed and invalid skills, and skills of other projects. ``status`` selects
-    skills with this status, even if listings normally leave out such skills. ``ids`` selects only
-    these versions, including shadowed versions.
+    skills with this status, even if listings leave them out by default. ``ids`` selects only these
+    versions, including shadowed versions.
 
     Raises `UsageProblem` for invalid values.
     """
@@ -121,9 +122,9 @@ class FilterArguments(TypedDict, total=False):
 
 
 def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the filters that the caller gave, either as one value or as keyword arguments.
+    """Return the filters of the caller, who gave one `Filters` value or separate keyword arguments.
 
-    Raises `UsageProblem` if the caller gave them in both ways.
+    Raises `UsageProblem` if the caller gave both.
     """
     if filters is not None:
         if wanted:
@@ -178,7 +179,7 @@ def where(
     """Return the SQL condition on ``s`` (skills) and ``src`` (sources), and its values.
 
     If ``elsewhere``, it selects only skills of projects that the ``visibility`` doesn't show. If
-    ``ids``, it includes the ids of the filters; otherwise the caller must check them.
+    ``ids``, it also checks the ids of the filters; otherwise the caller must check them.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -226,14 +227,14 @@ def where(
 
 
 def keys(sort: Sort) -> list[str]:
-    """Return the columns whose values give the position of a skill in a sort order."""
+    """Return the columns that determine the position of a skill in a sort order."""
     return [term.split()[0] for term in ORDER[sort]]
 
 
 def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
     """Return the condition that a skill comes after a position in a sort order, and its values.
 
-    ``place`` holds the values of `keys` at that position. All columns except the first must have
+    ``place`` is the position, given as the values of `keys`. All columns except the first must have
     the same direction.
     """
     down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
@@ -250,8 +251,8 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 class Listing(Iterable[Skill]):
     """The skills that match some filters, in order; each iteration runs the query again.
 
-    Within a snapshot of the reader, each iteration returns equal results. `loaded` stores the
-    skills in ``items`` and their total in ``counted``.
+    Within a snapshot of the reader, each iteration returns equal results. `loaded` fills ``items``
+    with the skills and ``counted`` with their total.
     """
 
     reader: Reader
@@ -286,7 +287,7 @@ class Listing(Iterable[Skill]):
 
     @property
     def total(self) -> int:
-        """The number of skills that match the filters, read with one statement."""
+        """The number of skills that match the filters; one statement reads it."""
         if self.counted is not None:
             return self.counted
         return _count(self.reader, self.condition, self.values)
@@ -318,8 +319,8 @@ def by_use(
 ) -> list[Skill]:
     """Return a page of the skills that match the filters, the most read first.
 
-    The skills that no tool has read come last, the latest update first. They are read with a second
-    query, which uses an index. To sort all skills by use with one query would take longer.
+    Skills that no tool has read come last, sorted by their latest update. A second query reads them
+    with an index. One query that sorts all skills by use would take longer.
     """
     seen = reader.visibility
     condition, values = where(reader, filters, seen)
@@ -376,8 +377,8 @@ def next_skills(
 ) -> list[tuple[Sequence[Any], Skill]]:
     """Return the skills after a position in a listing, each with its own position.
 
-    If ``place`` is None, the listing starts at its beginning. Unlike an offset, a position isn't
-    shifted if skills are deleted or added in the meantime.
+    If ``place`` is None, start at the beginning of the listing. Unlike an offset, a position stays
+    valid if skills are deleted or added in the meantime.
     """
     visibility = reader.visibility
     condition, values = where(reader, filters, visibility)
@@ -394,7 +395,7 @@ def next_skills(
 
 
 def count_in_other_projects(reader: Reader, filters: Filters) -> int:
-    """Count the skills that match the filters but belong to projects that aren't visible."""
+    """Count the skills that match the filters but belong to projects that aren't shown."""
     visibility = reader.visibility
     if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
@@ -402,7 +403,10 @@ def count_in_other_projects(reader: Reader, filters: Filters) -> int:
 
 
 def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
-    """Return the number of skills that meet a condition, cached until the database changes."""
+    """Return the number of skills that meet a condition.
+
+    The number is cached until the database changes.
+    """
 
     def load(reader: Reader) -> int:
         rows = reader.rows(*_counting(condition, values))
@@ -437,13 +441,13 @@ def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Face
 
 
 MOST: Final = 40
-"""Maximum number of values that are returned for a facet.
+"""Maximum number of values that a facet returns.
 
-The most frequent values are returned. Months are always complete.
+A facet returns its most frequent values. But it returns all months.
 """
 
-# The rows of skills have many columns, so they are read only once. The counts read a few of the
-# columns.
+# The rows of skills have many columns, so the statement reads them once, and counts only the
+# columns that it needs.
 _COUNTED: Final = (
     "WITH m AS MATERIALIZED (SELECT s.id, s.kind AS kinds, s.category AS categories, s.source_id, "
     "s.status, substr(s.created_at, 1, 7) AS created, substr(s.updated_at, 1, 7) AS updated "
@@ -488,12 +492,14 @@ def facets(reader: Reader, condition: Condition) -> Facets:
 
 
 def among(reader: Reader, ids: Sequence[int]) -> Condition:
-    """Return the condition that selects the versions with these ids."""
+    """Return the SQL condition that selects the versions with these ids."""
     return f"s.id {reader.in_json_array}", [json.dumps(list(ids))]
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
-    """Return the ids of versions that meet a condition; None if there are more than ``most``.
+    """Return the ids of versions that meet a condition.
+
+    None if there are more than ``most`` versions.
 
     The result is cached until the database changes.
     """
@@ -541,18 +547,19 @@ _NEEDS_MENTIONED: Final = (
 )
 """SQL condition that is true if the front matter may name requirements (`visibility.needs`).
 
-It may also be true for front matter without requirements.
+For some front matter without requirements, it is also true.
 """
 
 
 class Rank(NamedTuple):
-    """Orders the skills with one name; the skill with the lowest rank shadows the others.
+    """The precedence of a skill among the skills with its name; the lowest rank shadows the others.
 
-    ``project`` is the number of the skill's project, highest precedence first. Skills of no project
-    have the highest number. ``precedence`` is the negative of the number that an admin set.
+    ``project`` is the number of the skill's project; a lower number has a higher precedence. Skills
+    without a project have the highest number. ``precedence`` is the negative of the number that an
+    admin set.
 
-    ``strength`` is the scope and priority of the source as one number; it only compares sources of
-    one ``owner``. ``team`` is the team whose members see the source.
+    ``strength`` is the scope and priority of the source as one number. It compares only sources of
+    the same ``owner``. ``team`` is the team whose members see the source.
     """
 
     project: int
@@ -595,9 +602,9 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the usable skills that are visible from the working folder, by name.
 
-    If ``judged``, the result includes shadowed skills and front matter, for a policy to decide.
-    ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If ``unusable``, the result
-    includes skills that can't be used.
+    If ``judged``, the result includes shadowed skills and front matter, because a policy will
+    decide about them. ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If
+    ``unusable``, the result includes skills that can't be used.
     """
     visibility = reader.visibility
     front_matter, tables = "NULL", FROM
@@ -682,7 +689,7 @@ def entries(reader: Reader) -> list[CatalogEntry]:
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
     """Return the lines of at most ``most`` skills that models see, and the total number of skills.
 
-    Skills with a ref in ``first`` come first. No other rows are read.
+    Skills with a ref in ``first`` come first. The query reads no other rows.
     """
     visibility = reader.visibility
     select = _select(visibility)
@@ -699,10 +706,10 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 
 class TreeHashes:
-    """A cache that maps the ref of each skill that is visible to models to its tree hash.
+    """A cache of the tree hash of each skill that models see, by ref.
 
     On a server, an update first reads one digest for each group of skills. Then it reads only the
-    groups whose digest has changed.
+    groups with a changed digest.
     """
 
     def __init__(self) -> None:
@@ -761,9 +768,9 @@ _FILES: Final = (
     "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
-"""SELECT for the files of the chosen skills, and of skills in their subfolders.
+"""SELECT for the files of the chosen skills, including files of skills in subfolders.
 
-In the sort order of text, '0' follows '/'.
+The upper bound of a subfolder's paths uses '0', because '0' follows '/' in the sort order of text.
 """
 
 
@@ -818,7 +825,8 @@ def manifests(
 def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str]) -> list[int]:
     """Return the ids of skills that match the filters and have a matching file, by name.
 
-    ``patterns`` are patterns of LIKE, in lower case; a file's path must match one of them.
+    ``patterns`` are patterns for SQL LIKE, in lower case. The path of a file must match one of
+    them.
     """
     condition, values = where(reader, filters, reader.visibility)
     like = " OR ".join(["lower(f.path) LIKE ?"] * len(patterns))

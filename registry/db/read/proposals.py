@@ -1,4 +1,4 @@
-"""Reads proposals. Any user with write access may have written these rows."""
+"""Read proposals. Don't trust the rows: any user with write access can add or change them."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -14,11 +14,11 @@ REJECTED: Final = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Value):
-    """A change of a skill that waits for review, or was decided.
+    """A proposed change of a skill, which waits for review or has been decided.
 
     ``base`` is the tree hash of the files that the proposal replaces; None if it creates the skill.
     ``tree_hash`` is the tree hash of the new files. For a deletion, both hashes are equal.
-    ``token`` is the number of the author's token. ``state``: pending, approved (decided, but not
+    ``token`` is the number of the author's token. ``state`` is pending, approved (decided, but not
     carried out yet), applied or rejected.
     """
 
@@ -64,7 +64,7 @@ def list_proposals(reader: Reader, *, state: str | None = PENDING) -> list[Propo
 
 
 def has_approved(reader: Reader) -> bool:
-    """Tell whether an approved proposal has not been carried out yet."""
+    """Tell whether there is a proposal that is approved but not carried out yet."""
     return bool(reader.rows("SELECT 1 FROM proposals WHERE state = 'approved' LIMIT 1"))
 
 
@@ -94,26 +94,27 @@ def same_proposal(
 
 
 def count_pending(reader: Reader, source_id: int, author: str) -> int:
-    """Return how many proposals of an author wait for review in a source."""
+    """Count the proposals of an author that wait for review in a source."""
     sql = "SELECT count(*) FROM proposals WHERE source_id = ? AND author = ? AND state = 'pending'"
     return int(reader.rows(sql, (source_id, author))[0][0])
 
 
 def may_approve(reader: Reader) -> bool:
-    """Tell whether the current role of a server may decide on proposals."""
+    """Tell whether the current role of the server's database may decide on proposals."""
     rows = reader.rows("SELECT registry_may_approve() OR registry_is_admin()")
     return bool(rows and rows[0][0])
 
 
 def current_role(reader: Reader) -> str:
-    """Return the name of the current role of a server."""
+    """Return the name of the current role of the server's database."""
     return str(reader.rows("SELECT CAST(session_user AS text)")[0][0])
 
 
 def unreviewed(reader: Reader, source_id: int) -> set[str]:
-    """Return the folders of skills that were changed by hand since their source is under review.
+    """Return the folders of skills that were changed by hand although their source is under review.
 
-    Their current files are newer than the review, and no approved proposal contains them.
+    Their current files are newer than the start of the review, and no approved proposal contains
+    them.
     """
     rows = reader.rows(
         "SELECT s.folder FROM skills s JOIN sources src ON src.id = s.source_id "

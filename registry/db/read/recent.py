@@ -1,4 +1,4 @@
-"""Reads the latest changes of skills: one by one, or grouped by day, kind and source.
+"""Read the latest changes of skills: one by one, or grouped by day, type and source.
 
 Any user with write access can add rows, so times and authors may be forged.
 """
@@ -22,9 +22,9 @@ HAPPENED: Final[tuple[Happened, ...]] = get_args(Happened)
 class RecentChange(Value):
     """A skill that was added, changed or removed; ``revision`` is the revision's number, from 1.
 
-    ``ref`` finds the skill, or the history of a removed skill. ``at`` is the time at which the
-    change was recorded, by a sync or by the command that made it. ``role``, ``tool`` and ``client``
-    describe the author; only the role is recorded by the server itself.
+    ``ref`` finds the skill, or the history of a removed skill. ``at`` is the time at which a sync
+    or command recorded the change. ``role``, ``tool`` and ``client`` describe the author. The
+    server itself records only the role.
     """
 
     kind: Happened
@@ -42,9 +42,9 @@ class RecentChange(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFilters:
-    """Which changes are read: from the day ``since`` until the end of the day ``until``.
+    """Which changes to read: from the day ``since`` until the end of the day ``until``.
 
-    ``ids`` are the lowest and highest id of the revisions to look at, if they are known.
+    ``ids`` are the lowest and the highest id of the revisions to read, if the caller knows them.
     """
 
     since: str | None = None
@@ -55,7 +55,7 @@ class ChangeFilters:
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """The first time that is included, and the first time that is not."""
+        """The first time that is included, and the first time after the end."""
         if self.until is None:
             return self.since or "", "~"
         return self.since or "", (date.fromisoformat(self.until) + timedelta(days=1)).isoformat()
@@ -66,10 +66,11 @@ EVERY: Final = ChangeFilters()
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup(Value):
-    """The changes of one kind in one source on one day.
+    """The changes of one type in one source on one day.
 
-    ``at`` is the time of the last change. ``role`` and ``tool`` are None if they differ. ``ids``
-    are the lowest and highest id of the revisions; both are 0 for removals.
+    ``at`` is the time of the last change. ``role`` and ``tool`` are None if the changes have
+    different ones. ``ids`` are the lowest and the highest id of the revisions; both are 0 for
+    removals.
     """
 
     KEYS: ClassVar = ("day", "kind", "source", "count", "at", "role", "tool")
@@ -101,7 +102,7 @@ def recent(
     offset: int = 0,
     gone: bool = True,
 ) -> list[RecentChange]:
-    """Return the last changes of the skills that meet a condition, the latest first.
+    """Return the latest changes of the skills that meet a condition, the latest first.
 
     If ``gone``, the result includes removed skills of all sources.
     """
@@ -112,8 +113,8 @@ def recent(
         rows = reader.rows(
             f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
             "r.seen_at, r.uid, r.role, r.tool, r.client "
-            # SQLite keeps the order of a CROSS JOIN, so it reads the revisions backwards and stops
-            # at the limit.
+            # SQLite doesn't reorder a CROSS JOIN, so it reads the revisions backwards and stops at
+            # the limit.
             "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
             f"WHERE {where} ORDER BY r.id DESC LIMIT ?",
             [*values, most],
@@ -125,7 +126,7 @@ def recent(
             for number, ref, name, source, about, *rest in rows
         ]
     went = _removals(reader, filters, most) if gone and filters.kind in {None, "removed"} else []
-    # After a restore or a change of the clock, the times may not be in order.
+    # After a restore or a change of the clock, a newer row may have an older time.
     ordered = sorted(came, key=lambda one: one.at, reverse=True)
     return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[offset:most]
 

@@ -1,4 +1,4 @@
-"""Reads what a git repository of skills holds: skills, their stable names, and their files."""
+"""Read the contents of a git repository of skills: skills, their stable names and their files."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from registry.model import Scope, Skill, SkillFile
 
 
 class RepositorySkill(NamedTuple):
-    """A skill of a repository; ``document`` is the path of its skill file.
+    """A skill of a git repository; ``document`` is the path of its skill file.
 
     ``seen_at`` is the time at which the skill first had its current files. ``turn`` counts how
     often the files changed.
@@ -26,7 +26,9 @@ class RepositorySkill(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A name that a skill has or had; claims are sorted by the time at which they were made.
+    """A name that a skill has or had.
+
+    Claims are sorted by the time at which the skill got the name.
 
     ``source`` is the name of the skill's source, and ``owner`` is the owner of the source on a
     server. If the skill was removed, ``scope`` is None, but ``source`` and ``owner`` are still set.
@@ -57,7 +59,7 @@ def published(reader: Reader, condition: Condition) -> list[RepositorySkill]:
 
 
 class Release(NamedTuple):
-    """A version of a skill with its files; ``turn`` is the turn of the files.
+    """A version of a skill with its files; ``turn`` is the turn of the files (see `CurrentTurn`).
 
     ``document`` is the path of the skill file.
     """
@@ -87,7 +89,7 @@ def releases(reader: Reader, uid: str) -> Iterator[Release]:
 
 
 def claims(reader: Reader, name: str | None = None) -> list[Claim]:
-    """Return all claims, the oldest first. ``name`` limits the names."""
+    """Return all claims, the oldest first; if ``name`` is given, only the claims of this name."""
     only = "" if name is None else "WHERE e.name = ? "
     rows = reader.rows(
         "SELECT e.uid, e.name, coalesce(src.name, e.source), coalesce(src.owner, e.owner, ''), "
@@ -122,9 +124,9 @@ def files(reader: Reader, ids: Sequence[int]) -> dict[int, list[SkillFile]]:
 def contents(
     reader: Reader, hashes: Sequence[str], limit: int
 ) -> Iterator[tuple[str, bool, bytes | None]]:
-    """Yield the stored contents with these hashes: hash, whether it is a zlib stream, bytes.
+    """Yield the stored contents with these hashes: hash, whether the data is a zlib stream, data.
 
-    The bytes are None if they have more than ``limit`` bytes. They are not verified.
+    The data is None if it has more than ``limit`` bytes. This function doesn't check the hashes.
     """
     those = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
     rows = reader.rows(

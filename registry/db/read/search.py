@@ -1,4 +1,4 @@
-"""Reads details of search hits, near-duplicates, and skills by name."""
+"""Read the details of search hits, near-duplicates, and skills by name."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
-    """Queue a SELECT for the ids of skills whose name has this key and that meet a condition.
+    """Queue a SELECT for the ids of skills that have this name key and meet a condition.
 
     Returns a function that returns the ids.
     """
@@ -35,9 +35,9 @@ def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], li
 
 
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
-    """Queue a SELECT for the name, tags and description of each version as one text.
+    """Queue a SELECT for the head of each version: its name, tags and description as one text.
 
-    Returns a function that returns the texts.
+    Returns a function that returns the heads.
     """
     told = reader.index.metadata(ids)
     known = {one: it.head for one, it in told.items() if it.head is not None}
@@ -53,11 +53,11 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
 
 
 _BEGINNING: Final = 12_000
-"""Number of characters of a body that are compared to find translations."""
+"""Number of characters at the beginning of a body that are compared to find translations."""
 
 
 def names_and_bodies(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return the key of the name, and the beginning of the body, of each version."""
+    """Return the name key and the beginning of the body of each version."""
     rows = reader.rows(
         "SELECT s.id, s.name_key, substr(d.text, d.body_start + 1, ?) FROM skills s "
         f"JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
@@ -77,7 +77,7 @@ def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return the MinHash sketches of versions, which show how similar texts are.
+    """Return the MinHash sketches of versions, which estimate how similar their texts are.
 
     See `document.minhash`.
     """
@@ -89,13 +89,13 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
 
 
 def vectors(reader: Reader, key: bytes) -> list[tuple[int, bytes]]:
-    """Return the stored vectors that begin with the key of a model, each with its version."""
+    """Return the stored vectors of the model with this key, each with its version."""
     sql = "SELECT skill_id, vector FROM sketches WHERE substr(vector, 1, ?) = ? ORDER BY skill_id"
     return [(one, bytes(data)) for one, data in reader.rows(sql, [len(key), key])]
 
 
 def without_vector(reader: Reader, key: bytes) -> list[int]:
-    """Return the live versions of one's own sources without a vector of this model."""
+    """Return the live versions of this user's sources that have no vector of this model."""
     sql = (
         f"SELECT s.id FROM {FROM} JOIN sketches k ON k.skill_id = s.id WHERE s.live = 1 "
         f"AND {reader.own} = 1 AND coalesce(substr(k.vector, 1, ?) <> ?, 1 = 1) ORDER BY s.id"
@@ -114,7 +114,7 @@ def hit_details(
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
     """Return the body and the skill of each version, and the refs of the versions ``others``.
 
-    These are the last SELECTs of the snapshot.
+    This function runs the last SELECTs of the snapshot.
     """
     refs = reader.pipeline(select_refs(reader, others, visibility)) if others else list
     reader.finish()
@@ -157,16 +157,16 @@ def listed_sketches(
 ) -> dict[int, bytes]:
     """Return the MinHash sketch of each listed skill by id, in the order of the names.
 
-    ``listed`` holds the ids of the versions that count as listed; None means those that are listed
-    now. If ``sharing`` is given, only sketches that meet this condition of `minhash.probes` are
-    returned.
+    ``listed`` holds the ids of the versions that count as listed; None means the currently listed
+    versions. If ``sharing`` is given, return only sketches that meet this condition of
+    `minhash.probes`.
     """
     condition = f"{OFFERABLE} AND {reader.visibility.visible}"
     values: list[object] = []
     if listed is not None:
         condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
     if sharing is not None:
-        # The database looks at all sketches before it looks at any skill.
+        # The database checks this condition on the sketches before it reads any skill.
         condition += f" AND s.id IN (SELECT skill_id FROM sketches WHERE {_any_of(sharing)})"
         values += [part for groups in sharing for group in groups for _, part in group]
     rows = reader.rows(
@@ -178,7 +178,7 @@ def listed_sketches(
 
 
 def _any_of(sharing: "Sequence[Sequence[Sequence[Part]]]") -> str:
-    """Return the SQL of a condition of `minhash.probes`."""
+    """Return the SQL for a condition of `minhash.probes`."""
     if not sharing:
         return "1 = 0"
     return " OR ".join(
@@ -213,9 +213,10 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
 
 
 def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
-    """Return the versions that meet a condition and whose name isn't a slug.
+    """Return the versions that meet a condition and have a name that isn't a slug.
 
-    They are grouped by the slug of their name. The result is cached until the database changes.
+    The result groups the versions by the slug of their name. It is cached until the database
+    changes.
     """
 
     def load(reader: Reader) -> dict[str, list[int]]:

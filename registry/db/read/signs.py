@@ -1,4 +1,4 @@
-"""Reads facts that help users to choose a skill: danger, use, size and deprecation."""
+"""Read facts that help users choose a skill: security findings, use, size and deprecation."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from registry.model import Skill
 
 
 class Signs(NamedTuple):
-    """Facts about a skill that help users to choose in a list.
+    """Facts about a skill that help users choose it in a list.
 
-    ``errors`` and ``warnings`` count the security findings. ``read`` is how often tools read the
-    skill. ``deprecated`` warns that the skill's current version is deprecated.
+    ``errors`` and ``warnings`` count the security findings. ``read`` counts how often tools read
+    the skill. ``deprecated`` is the warning that the skill's current version is deprecated.
     """
 
     errors: int = 0

@@ -1,4 +1,4 @@
-"""Reads stored skills: values from rows, one skill with all its facts, the skills of a source."""
+"""Read stored skills: values from rows, one skill with all its facts, the skills of a source."""
 
 import json
 import os
@@ -23,14 +23,14 @@ _ORIGIN: Final = (
 )
 
 ORIGIN: Final = _ORIGIN.format("s.installed")
-"""SQL for the origin of a skill; `origin_of` parses the value.
+"""SQL for the origin of a skill; `origin_of` parses its value.
 
-The origin of a skill is its remote source. The origin of an installed copy is the origin in the
-lock file that lists its folder.
+The origin of a skill is the address of its remote source. For an installed copy, it is the origin
+in the lock file that lists the copy's folder.
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
-"""SQL like `ORIGIN`, but NULL for installed copies; revisions store this value."""
+"""SQL like `ORIGIN`, but NULL for installed copies; revisions store its value."""
 
 MAX_DESCRIPTION: Final = 1 << 16
 """Maximum number of characters of a description that are read; the specification allows 1,024."""
@@ -56,8 +56,8 @@ def columns(visibility: Visibility) -> str:
 def skill_of(row: Sequence[Any]) -> Skill:
     """Return the `Skill` that a row of `columns` describes.
 
-    Writing into ``__dict__`` skips the ``__init__`` of the frozen class, which takes four times as
-    long.
+    This function writes to ``__dict__``, because the ``__init__`` of the frozen class takes four
+    times as long.
     """
     value = object.__new__(Skill)
     facts = value.__dict__
@@ -92,9 +92,9 @@ def skill_of(row: Sequence[Any]) -> Skill:
 
 
 def origin_of(text: str) -> Origin | None:
-    """Parse the value of `ORIGIN`.
+    """Parse a value of `ORIGIN`.
 
-    Returns None if the value is invalid, as it may be in a forged database.
+    Returns None if the value is invalid, which can happen in a forged database.
     """
     facts = text.split("\n", 3)
     if len(facts) < 4:  # noqa: PLR2004  # url, ref, commit, path
@@ -106,8 +106,8 @@ def origin_of(text: str) -> Origin | None:
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
     """Return the refs of a skill's copies, without the skill's own ref.
 
-    The stored refs don't depend on the working folder. So the skill's own ref may be stored in
-    three forms.
+    The database stores refs that don't depend on the working folder. So it may store the skill's
+    own ref in three forms.
     """
     source = facts["source"]
     own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
@@ -117,7 +117,7 @@ def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
 def hit_of(skill: Skill, **found: object) -> SearchHit:
     """Turn a skill that a search found into a hit.
 
-    This skips the ``__init__`` of the frozen class, which is slow.
+    This function doesn't call the ``__init__`` of the frozen class, which is slow.
     """
     value = object.__new__(SearchHit)
     value.__dict__.update(skill.__dict__, **found)
@@ -133,7 +133,7 @@ YANKED: Final = 2
 
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
-# Dates are sorted with the newest first, which is most useful, names in alphabetical order.
+# Sort dates from the newest to the oldest, which is most useful, and names alphabetically.
 ORDER: Final = {
     "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
     "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
@@ -144,7 +144,7 @@ ORDER: Final = {
 def order(sort: Sort, *, reverse: bool) -> str:
     """Return the ORDER BY list of a sort order.
 
-    No two skills are equal in this order, so pages don't overlap.
+    Its columns give each skill a different position, so pages don't overlap.
     """
     terms = ORDER[sort]
     if not reverse:
@@ -169,14 +169,14 @@ class StoredSkill(NamedTuple):
     """The current version of a skill as stored.
 
     ``root`` and ``host`` are the root and the host of its source. ``document`` is the name of the
-    skill file. ``fingerprint`` and ``racy`` show whether the folder changed. ``held`` tells whether
-    the skill is quarantined (1) or yanked (2). ``required_tools`` and ``parameters`` are JSON.
+    skill file. ``fingerprint`` and ``racy`` show whether the folder changed. ``held`` is 1 if the
+    skill is quarantined, and 2 if it is yanked. ``required_tools`` and ``parameters`` are JSON.
 
-    ``project`` is the folder in which a project's skill is visible. ``within`` tells whether it is
-    visible from the working folder. ``team`` is the team that sees its source; None if all roles
-    see it.
+    ``project`` is the folder of the project in which the skill is visible. ``within`` tells whether
+    the working folder is in that project. ``team`` is the team that sees the source; None if all
+    roles see it.
 
-    ``remote`` is set if its source is an address. A skill with an origin but without ``remote`` is
+    ``remote`` is set if the source is an address. A skill with an origin but without ``remote`` is
     an installed copy. ``skill`` is the skill as listings show it.
     """
 
@@ -213,7 +213,7 @@ class StoredSkill(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The handle ``source/folder``, which always means exactly this skill."""
+        """The handle ``source/folder``, which is unique."""
         return f"{self.skill.source}/{self.skill.folder}"
 
     def is_copy_of(self, other: "StoredSkill") -> bool:
@@ -235,12 +235,12 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether listings may show the skill, which is neither quarantined nor yanked."""
+        """Whether listings may show the skill: it is neither quarantined nor yanked."""
         return self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.held == 0
 
     @property
     def is_visible(self) -> bool:
-        """Whether listings show the skill by default, for the user's working folder."""
+        """Whether listings show the skill by default in the user's working folder."""
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
@@ -262,15 +262,15 @@ def _selecting(visibility: Visibility) -> str:
 
 
 def shown(reader: Reader) -> str:
-    """Return the condition that a skill is not yanked, or that this user owns its source."""
+    """Return the SQL condition that a skill is not yanked, or that this user owns its source."""
     return f"(s.held < {YANKED} OR {reader.own_yanked} = 1)"
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
     """Return the skill in the folder ``source/folder``, and the skills with this name.
 
-    If the handle contains a slash, both the whole handle and the part after the slash are looked up
-    as names.
+    If the handle contains a slash, both the whole handle and the part after the slash may be the
+    name.
     """
     source, slash, rest = handle.partition("/")
     if not slash:
@@ -283,12 +283,12 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
     found = list(map(_stored, reader.query_visible(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
-    # If a skill has both names, list it only once.
+    # If both forms of the name match the same skill, list it only once.
     return placed[:1], list({one.id: one for one in found}.values())
 
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
-    """Return the version with this id; None if it is not current any more."""
+    """Return the version with this id; None if it is no longer current."""
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
@@ -308,10 +308,7 @@ def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
 
 
 def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
-    """Return the SELECT for the skill in a folder of a source.
-
-    `stored` turns its rows into a skill.
-    """
+    """Return the SELECT for the skill in a folder of a source; `stored` converts its rows."""
     return f"{_selecting(visibility)} s.source_id = ? AND s.folder = ?", (source_id, folder)
 
 
@@ -321,10 +318,10 @@ def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
 
 
 def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
-    """Return all skills that a name or ref may mean, also shadowed ones, by precedence."""
+    """Return all skills that a name or ref may mean, including shadowed skills, by precedence."""
     source, slash, rest = subject.partition("/")
     condition, values = "s.name = ?", [subject]
-    if slash:  # a condition with OR would read all skills
+    if slash:  # one condition with OR would read all skills
         of_source = "JOIN sources o ON o.id = x.source_id WHERE x.live = 1 AND o.name = ? AND"
         condition = (
             "s.id IN (SELECT id FROM skills WHERE name = ? "
@@ -364,7 +361,7 @@ def is_known(reader: Reader, name: str) -> bool:
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
     """Return the folders of a source's skills, and its folders without a SKILL.md, but no links.
 
-    Each folder is mapped to 1 if its skill is quarantined or hides itself from models, else to 0.
+    The result maps a folder to 1 if its skill is quarantined or hidden from models, else to 0.
     """
     sql = (
         "SELECT folder, CASE WHEN hidden = 1 OR held <> 0 THEN 1 ELSE 0 END FROM skills s "
@@ -382,7 +379,7 @@ def broken(reader: Reader) -> list[StoredSkill]:
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
-    """Map (source, folder) to the name of the skill file, for skill files not named SKILL.md."""
+    """Map (source, folder) to the name of the skill file, if this name isn't SKILL.md."""
     rows = reader.rows(
         f"SELECT src.name, s.folder, s.document FROM {FROM} "
         "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
@@ -409,9 +406,9 @@ def load_content(
 ) -> tuple[
     Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...], list[list[tuple[Any, ...]]]
 ]:
-    """Return SKILL.md, files and findings of a version, all read from one state of the database.
+    """Return SKILL.md, files and findings of a version, all from one state of the database.
 
-    Also returns the rows of the SELECTs ``more``.
+    The result also has the rows of the SELECTs ``more``.
     """
     asked = [(sql, (skill_id,)) for sql in (_DOCUMENT, _FILES, _FINDINGS)]
     texts, files, findings, *others = reader.many([*asked, *more])
@@ -448,7 +445,7 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the refs of versions in this user's view; the versions need not be current."""
+    """Return the refs of versions in this user's view; they may be versions that aren't current."""
     return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
 
 
@@ -486,7 +483,7 @@ def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:
     """Return the folder of the innermost skill that contains ``path``; None if there is none.
 
-    ``path`` is relative to the source.
+    ``path`` is relative to the root of the source.
     """
     folders = ["."]
     while path := os.path.dirname(path):
@@ -507,13 +504,14 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
         reader.rows(
             "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ? "
             "LIMIT 1",
-            (source_id, folder, folder + "0"),  # in the sort order of text, '0' follows '/'
+            # upper bound: '0' follows '/' in the sort order of text
+            (source_id, folder, folder + "0"),
         )
     )
 
 
 class StoredFingerprint(NamedTuple):
-    """A stored version, with the values by which it is compared with its folder."""
+    """A stored version, with the values that a sync compares with the folder."""
 
     position: str
     id: int
@@ -560,11 +558,11 @@ def files_and_findings(
 
 
 _FOLDERS: Final = 500
-"""Maximum number of folders that one SELECT names."""
+"""Maximum number of folders in one SELECT."""
 
 
 class StoredOrigin(NamedTuple):
-    """The current version of a skill, with the origin that is stored if it is an installed copy."""
+    """The current version of a skill; if it is an installed copy, with its stored origin."""
 
     id: int
     source_id: int
@@ -576,7 +574,7 @@ class StoredOrigin(NamedTuple):
 def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
     """Return the current skills in these folders, and all installed copies in these sources.
 
-    ``folders`` maps the id of a source to folders.
+    ``folders`` maps the id of a source to the folders in that source.
     """
     begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
     asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
@@ -591,7 +589,7 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
 
 
 class RemovedSkill(NamedTuple):
-    """A version whose folder is gone, with the values by which a moved folder is recognised."""
+    """A version without a folder, with the values by which a sync recognises a moved folder."""
 
     id: int
     ref: str
@@ -604,7 +602,7 @@ class RemovedSkill(NamedTuple):
 
 
 def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
-    """Return the values by which moved skills are recognised."""
+    """Return the values by which a sync recognises moved skills."""
     sql = (
         "SELECT s.id, s.ref, s.name, s.folder, s.tree_hash, s.file_count, s.bytes, src.name "
         "FROM skills s JOIN sources src ON src.id = s.source_id "
@@ -614,7 +612,7 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
 
 
 def has_retired(reader: Reader, host: str) -> bool:
-    """Tell whether a host's sources have versions that readers ignore (retired or staged)."""
+    """Tell whether a host's sources have versions that readers don't see (retired or staged)."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.live = 0 AND src.host = ? LIMIT 1"
@@ -623,7 +621,7 @@ def has_retired(reader: Reader, host: str) -> bool:
 
 
 def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
-    """Return all skills of a source by name, including skills that are not visible."""
+    """Return all skills of a source by name, including skills that aren't visible."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
 
@@ -644,9 +642,10 @@ def quarantined(reader: Reader) -> set[tuple[str, str]]:
 
 
 def near_places(skills: Sequence[Skill]) -> tuple[str, list[str]]:
-    """Return a SQL condition on `src` and `s` for the sources and folders of these skills.
+    """Return an SQL condition on `src` and `s` for the sources and folders of these skills.
 
-    It may also select other skills, in a folder of the same name in another of these sources.
+    The condition may also select other skills: those in a folder with the same name in another of
+    these sources.
     """
     parts, values = [], list[str]()
     for column, key in (("src.name", "source"), ("s.folder", "folder")):

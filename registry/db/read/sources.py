@@ -1,4 +1,4 @@
-"""Reads the registered sources."""
+"""Read the registered sources."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -32,7 +32,7 @@ def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
     """Return all sources without their numbers of skills, and the rows of another SELECT.
 
-    The sources are in the order of `list_sources`.
+    The order of the sources is that of `list_sources`.
     """
     sources = _SQL.format(skills=0, held=0, own=reader.own)
     rows, found = reader.many([(sources, ()), question])
@@ -56,9 +56,9 @@ DECIDED_FROM: Final = "0016"
 
 
 class Undecided(NamedTuple):
-    """A source that came before another owner's source in older schema revisions.
+    """A source that had precedence over another owner's source in older schema revisions.
 
-    If an admin gives it this ``precedence``, it comes before that source again.
+    With this ``precedence``, which an admin can set, it has precedence over that source again.
     """
 
     name: str
@@ -69,9 +69,9 @@ class Undecided(NamedTuple):
 
 
 def undecided(reader: Reader) -> Iterator[Undecided]:
-    """Yield the sources that came before another owner's source in older revisions.
+    """Yield the sources that had precedence over another owner's source in older schema revisions.
 
-    They are sorted by precedence.
+    The sources are sorted by precedence.
     """
     weaker = "o.strength > src.strength AND o.scope <> 'project'"
     rows = reader.rows(
@@ -91,7 +91,7 @@ def is_admin(reader: Reader) -> bool:
 
 
 def is_under_review(reader: Reader, source_id: int) -> bool:
-    """Tell whether changes of a source by tools and over HTTP must be approved."""
+    """Tell whether changes of a source through tools and over HTTP need approval."""
     return bool(reader.rows("SELECT 1 FROM sources WHERE id = ? AND review > 0", (source_id,)))
 
 

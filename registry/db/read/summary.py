@@ -13,10 +13,10 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts over the whole registry; ``bytes`` is the total size of the files of all skills.
+    """Totals of the whole registry; ``bytes`` is the total size of the files of all skills.
 
     In ``by_status``, quarantined skills count only as ``quarantined``. ``by_origin`` counts the
-    listed skills from each address, including installed copies.
+    listed skills of each address, including installed copies.
     """
 
     skills: int
@@ -75,7 +75,8 @@ def stats(reader: Reader) -> Stats:
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     by_origin: Counter[str] = Counter()
     for text, number in origin:
-        by_origin[text.partition("\n")[0]] += number  # a copy's origin has more lines
+        # the origin of an installed copy has more lines
+        by_origin[text.partition("\n")[0]] += number
     facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
     facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
     return Stats(*facts)
@@ -84,7 +85,8 @@ def stats(reader: Reader) -> Stats:
 class SourceCount(NamedTuple):
     """The number of skills of a source, and how many of them are in each state.
 
-    ``overridden`` skills are shadowed, or belong to a project that isn't visible here.
+    A skill counts as ``overridden`` if it is shadowed, or belongs to a project that isn't visible
+    here.
     """
 
     skills: int
@@ -99,8 +101,8 @@ def count_by_source(
 ) -> Mapping[str, SourceCount]:
     """Count the skills of each source that meet the condition ``every``.
 
-    Those that also meet the condition ``listed`` are listed. The result is cached until the
-    database changes.
+    A skill counts as listed if it also meets the condition ``listed``. The result is cached until
+    the database changes.
     """
     held = "s.held = 1 AND s.status IN ('ok', 'warning')"
 
@@ -127,11 +129,11 @@ def count_by_source(
 
 
 def state_of_skills(reader: Reader) -> str:
-    """Return a text that changes if skills or sources change, but not if counts of use change.
+    """Return a text that changes if skills or sources change, but not if usage counts change.
 
-    Stored versions don't change, apart from four things: values that depend on other versions and
-    sources, the quarantine, whether a version is yanked, and whether it counts as an installed
-    copy. Readers don't see a staged version, so it counts only once it is published.
+    A stored version never changes, apart from four things: values that depend on other versions and
+    sources, the quarantine, whether the version is yanked, and whether it counts as an installed
+    copy. Readers don't see a staged version, so it counts only after it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -167,7 +169,7 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
 
 
 def staged(reader: Reader) -> tuple[int, int]:
-    """Return the number of versions that are not current, and the size of their files."""
+    """Return the number of versions that aren't current, and the total size of their files."""
     rows = reader.rows("SELECT count(*), coalesce(sum(bytes), 0) FROM skills WHERE live = 0")
     return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
@@ -190,12 +192,12 @@ def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) 
 
 
 STEPS: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
-"""Upper limits of the size classes of skills, in bytes; larger skills are in the last class."""
+"""Upper limits of the size classes of skills, in bytes; the last class has no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size(Value):
-    """The number of skills in a size class: their files have less than ``below`` bytes in total.
+    """The number of skills in a size class: all files of a skill have less than ``below`` bytes.
 
     ``below`` is None for the largest size class.
     """

@@ -1,4 +1,4 @@
-"""Reads the counts of how often tools used each skill."""
+"""Read how often tools used each skill."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class UsageCount(Value):
-    """How often tools listed, found and read a skill, and when last (UTC, ISO 8601)."""
+    """How often tools listed, found and read a skill, and the last time of each (UTC, ISO 8601)."""
 
     ref: str
     name: str
@@ -40,7 +40,7 @@ def usage(reader: Reader) -> list[UsageCount]:
 
 
 def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
-    """Return the counts of the skills that meet a condition and that tools read most often."""
+    """Return the counts of the skills that meet a condition, sorted by reads, the highest first."""
     order = "u.read DESC, u.found DESC, s.name_key, s.ref"
     rest = f"u.read > 0 AND {condition[0]} ORDER BY {order} LIMIT ?"
     return _select(reader, rest, *condition[1], limit)

@@ -1,1 +1,1 @@
-"""Reading and writing a registry in a SQLite file, with the driver of the standard library."""
+"""Read and write a registry in a SQLite file, with the driver of the standard library."""

@@ -1,4 +1,4 @@
-"""A SQLite file as the database: its lock files, facts, checks and copies."""
+"""A database in a SQLite file: its lock files, facts, checks and copies."""
 
 import os
 import sqlite3
@@ -39,7 +39,7 @@ class SqliteBackend(Backend):
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
-        self.identity = os.path.realpath(path)  # equal for all links to the file
+        self.identity = os.path.realpath(path)  # all links to the file give the same path
 
     @property
     def writable(self) -> bool:
@@ -85,8 +85,8 @@ class SqliteBackend(Backend):
         """Run statements under the file lock, without SQLAlchemy.
 
         Returns False if other processes hold the lock for ``wait`` seconds. ``work`` holds
-        statements, each with its rows of values. A tool call uses this to count usage, and a sync
-        without changes uses it to record its time. Importing SQLAlchemy would slow both down.
+        statements, each with its rows of values. Tool calls use this method to count usage, and a
+        sync without changes uses it to record its time. To import SQLAlchemy would slow both down.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
@@ -147,7 +147,7 @@ class SqliteBackend(Backend):
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
     """Yield the problems of the database file.
 
-    Without a path, yield only problems that can be found without writing.
+    If ``path`` is None, skip the checks that must write to the file.
     """
     for row in connection.execute("PRAGMA integrity_check(20)"):
         if row[0] != "ok":

@@ -1,4 +1,4 @@
-"""Code for both reading and writing a SQLite file: version, errors, locks, copies."""
+"""Code that readers and writers of a SQLite file share: version, errors, locks, copies."""
 
 import errno
 import os
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def copy_target(target: str, *, overwrite: bool) -> str:
-    """Return the absolute path to which to copy the database.
+    """Return the absolute path of a copy of the database.
 
     Raises `UsageProblem` if the path is a folder, or if the file exists and ``overwrite`` is False.
-    Raises `NotWritable` if its folder doesn't exist.
+    Raises `NotWritable` if the folder of the file doesn't exist.
     """
     path = os.path.abspath(os.path.expanduser(target))
     if os.path.isdir(path):
@@ -43,7 +43,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 
 
 def unwritable(path: str, error: OSError) -> NotWritable:
-    """Return `NotWritable` for a system error that occurred while a file was written."""
+    """Turn a system error that occurred during a write to the file into `NotWritable`."""
     reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
     about = error.filename
     where = f" ({about})" if about and not str(about).startswith(path) else ""
@@ -53,14 +53,15 @@ def unwritable(path: str, error: OSError) -> NotWritable:
 BUSY_SECONDS: Final = 5.0
 
 MAX_SHOWN: Final = 60
-"""Maximum number of characters of a name from the database file in an error message."""
+"""Maximum number of characters that an error message shows of a name from the database file."""
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
-"""SQLite versions that fixed a bug in older release lines.
+"""Oldest fixed SQLite version in two older release lines.
 
-The bug can lose a commit when a checkpoint meets a write (see `has_wal_reset_bug`).
+The bug can lose a commit if a checkpoint and a write happen at the same time (see
+`has_wal_reset_bug`).
 """
 
 TABLES: Final = frozenset(
@@ -87,8 +88,8 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
     """Read the revision of the database at ``path``, and return its `State`.
 
     Raises `DatabaseTooNew` or `DatabaseTooOld` if this program doesn't know the revision. Raises
-    `DatabaseProblem` for a database of another program, or if another program added views or
-    triggers on our tables.
+    `DatabaseProblem` if the database belongs to another program, or if another program added views
+    or triggers to the registry's tables.
     """
     made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
     if not made:
@@ -97,7 +98,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
     for kind, name, table in made:
-        # SQLite would run the code of such a view or trigger, which may never end.
+        # SQLite would run the code of this view or trigger, and that code may never end.
         of = str(table).lower()
         if kind in {"view", "trigger"} and (of in TABLES or of.startswith(INDEXES)):
             reason = (
@@ -129,7 +130,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def check_version(path: str) -> None:
-    """Raise `DatabaseProblem` if the SQLite library is too old for the registry."""
+    """Raise `DatabaseProblem` if the SQLite library is too old."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
         reason = f"SQLite {sqlite3.sqlite_version} is too old, {needed} is needed"
@@ -137,16 +138,16 @@ def check_version(path: str) -> None:
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Tell whether this SQLite version can lose a commit when a checkpoint meets a write.
+    """Tell whether this SQLite can lose a commit if a checkpoint and a write happen at once.
 
-    The bug is in versions 3.7.0 to 3.51.2. Our write lock avoids it.
+    Versions 3.7.0 to 3.51.2 have the bug. The registry's write lock avoids it.
     """
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
 
 
 def copy_file(connection: sqlite3.Connection, target: str) -> None:
-    """Copy a database to the file ``target``; if it exists, replace the file or link.
+    """Copy a database to the file ``target``, and replace an existing file or link.
 
     Raises `DatabaseProblem` if the copy fails.
     """
@@ -167,7 +168,7 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
 
 
 def translate(error: Exception, path: str) -> RegistryError:
-    """Return this project's error for an error of the driver or of SQLAlchemy."""
+    """Turn an error of the driver or of SQLAlchemy into an error of this project."""
     origin = getattr(error, "orig", None) or error
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -186,10 +187,7 @@ _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def is_shared(database: str) -> bool:
-    """Tell whether the database file belongs to another user.
-
-    This user may also own the lock files.
-    """
+    """Tell whether the database file belongs to another user, who may also own the lock files."""
     try:
         return os.stat(database).st_uid != os.geteuid()
     except OSError:
@@ -216,7 +214,10 @@ class WriterLock(FileLock):
 
 
 class SyncLockFile(FileLock):
-    """The lock that a sync of the file ``database`` holds; the lock file names its holder."""
+    """The lock of a sync of the file ``database``.
+
+    The lock file has the name of the process that holds it.
+    """
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.sync.lock", shared=is_shared(database))
@@ -226,8 +227,8 @@ class SyncLockFile(FileLock):
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lock; return False if another process holds it.
 
-        If the folder isn't writable, the lock counts as taken, because a sync that changes nothing
-        needs no lock.
+        If the folder isn't writable, return True without a lock, because a sync that changes
+        nothing needs no lock.
         """
         try:
             taken = super().acquire(wait)
@@ -248,4 +249,4 @@ class SyncLockFile(FileLock):
         return super().now_ns()
 
     def assert_held(self, _writing: "Connection") -> None:
-        """Do nothing: the lock can't be lost, because the system keeps it until we exit."""
+        """Do nothing: the system holds the lock until this process exits, so it can't be lost."""

@@ -1,4 +1,4 @@
-"""SQL that SQLite needs for writes: arrays, JSON and the full-text indexes."""
+"""SQL that only writes to SQLite need: arrays, JSON and the full-text indexes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from sqlalchemy import Connection, Table
 from registry.db.versions import SEGMENTED, UNINDEXED, Indexed
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
-"""SQL condition: a value is in an array parameter, which the function `array` creates."""
+"""SQL condition: the array parameter, which the function `array` creates, contains a value."""
 
 CONCAT: Final = "group_concat"
 
 IS_LABEL: Final = (
     "length({0}) <= 64 AND {0} GLOB '[A-Za-z0-9]*' AND {0} NOT GLOB '*[^A-Za-z0-9._+-]*'"
 )
-"""SQL condition: a text can be the label of a version; see `document.labels`."""
+"""SQL condition: the text is a valid label of a version; see `document.labels`."""
 
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
@@ -25,13 +25,13 @@ REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.s
 REVISION_HASHES: Final = (
     "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e"
 )
-"""SELECT for the hashes of the contents that revisions need."""
+"""SELECT for the hashes of the file contents that revisions refer to."""
 
 _TEXTS: Final = {
     "search_heads": ("name, tags, description", ("s.name", "s.tags", "s.description")),
     "search_bodies": ("body", ("substr(d.text, d.body_start + 1)",)),
 }
-"""The columns of each index, and the SQL for their texts."""
+"""The columns of each index, and the SQL for their values."""
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
@@ -45,18 +45,18 @@ def to_driver(sql: str) -> str:
 
 
 NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
-"""SQL for the first free version id.
-
-Run it under the lock of writers.
-"""
+"""SQL for the lowest free version id; run it only while you hold the lock of writers."""
 
 
 RETIRED_AT_ONCE: Final = 500
-"""Number of retired versions that one transaction deletes, because other writers wait for it."""
+"""Maximum number of retired versions that one transaction deletes.
+
+The limit is low, because other writers wait for the transaction.
+"""
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
-    """Return the INSERT statement for as many rows as ``rows`` has."""
+    """Return an INSERT statement with placeholders for all ``rows``."""
     group = f"({', '.join(['?'] * len(columns))})"
     values = ", ".join([group] * rows)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
@@ -70,7 +70,7 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Run a SELECT at once, because queueing saves nothing on SQLite.
+    """Run a SELECT immediately, because a queue saves no time on SQLite.
 
     Returns a function that returns the rows.
     """
@@ -81,7 +81,7 @@ def ask_later(
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
     """Add new versions to the full-text indexes.
 
-    Their rows in skills and documents must already exist.
+    Their rows in the tables ``skills`` and ``documents`` must exist already.
     """
     sketches = [(one.id, one.sketch) for one in versions]
     connection.exec_driver_sql("INSERT INTO sketches (skill_id, data) VALUES (?, ?)", sketches)
@@ -91,7 +91,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
     """Remove versions from the full-text indexes.
 
-    Their rows in skills and documents must still exist.
+    Their rows in the tables ``skills`` and ``documents`` must still exist.
     """
     _change_index(connection, ids, delete=True)
 
@@ -99,8 +99,7 @@ def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
 def _change_index(connection: Connection, ids: Sequence[int], *, delete: bool) -> None:
     """Add the texts of versions to the full-text indexes; if ``delete``, remove these texts.
 
-    One statement for many rows keeps the work inside SQLite, so that other threads can run in the
-    meantime.
+    One statement changes many rows, so that other threads can run while SQLite works.
     """
     for table, (columns, texts) in _TEXTS.items():
         command, value = (f"{table}, ", "'delete', ") if delete else ("", "")

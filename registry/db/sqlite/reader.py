@@ -1,4 +1,4 @@
-"""Reading from a SQLite file: one connection per thread, opened at first use."""
+"""Read from a SQLite file; each thread opens its connection at its first use."""
 
 import os
 import sqlite3
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 200
 """Number of rows that a stream fetches in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Inherited connections that can't be closed, because another thread used them at the fork."""
+"""Inherited connections that must stay open, because another thread used them at the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read in a folder that is not "
@@ -51,7 +51,7 @@ class SqliteReader(Reader):
         if idle:
             for connection in inherited:
                 connection.close()
-        else:  # another thread may have been using the connection
+        else:  # another thread may have used the connection at the fork
             _ABANDONED.extend(inherited)
         self._open = []
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class SqliteReader(Reader):
             return State.EMPTY
         except OSError as error:
             raise DatabaseProblem(path=self.path, reason=error.strerror or str(error)) from error
-        if not S_ISREG(facts.st_mode):  # opening a named pipe may block forever
+        if not S_ISREG(facts.st_mode):  # to open a named pipe could block forever
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         if facts.st_size == 0:
             return State.EMPTY
@@ -98,8 +98,8 @@ class SqliteReader(Reader):
                     with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
-                # If the caller stops early, end the read. The connection may already be closed
-                # then.
+                # If the caller stops early, this ends the read. The connection may be closed
+                # already.
                 with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
@@ -118,11 +118,12 @@ class SqliteReader(Reader):
         with activity:
             if not self.empty and not self._connection().in_transaction:
                 begun = self._connection()
-                begun.execute("BEGIN")  # BEGIN reads nothing yet, so it can't fail
+                begun.execute("BEGIN")  # BEGIN doesn't read the file, so it can't fail
         try:
             yield
         finally:
-            with activity, suppress(*ERRORS):  # the rows were already read, so ignore it
+            # all rows were read before the error, so ignore the error
+            with activity, suppress(*ERRORS):
                 if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
@@ -132,10 +133,7 @@ class SqliteReader(Reader):
 
     @property
     def journal_mode(self) -> str | None:
-        """The journal mode of the database.
-
-        If the file is read without locks, it is always ``delete``.
-        """
+        """The journal mode of the database; ``delete`` if the file is read without locks."""
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
@@ -144,11 +142,17 @@ class SqliteReader(Reader):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether a read in progress keeps other processes from writing (without WAL)."""
+        """Whether other processes can't write while this process reads.
+
+        This is so if the file has no WAL.
+        """
         return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection for reading, even if the file's folder is read-only."""
+        """Return a new connection for reading.
+
+        It works even if the folder of the file is read-only.
+        """
         with activity:
             return self._connect().connection
 
@@ -164,8 +168,8 @@ class SqliteReader(Reader):
             opened.connection.close()
             return known
         with self._lock:
-            # A server starts and ends many threads. Each new thread closes the connections of
-            # threads that have ended.
+            # A server starts and ends many threads. So each new thread closes the connections of
+            # the threads that have ended.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
             for entry in left:
                 entry[1].close()
@@ -178,10 +182,11 @@ class SqliteReader(Reader):
         return opened
 
     def _is_other(self, known: "_Opened") -> bool:
-        """Tell whether the path now leads to another file than the one that was opened.
+        """Tell whether the path leads to another file than when the connection was opened.
 
-        If the file is read without locks (frozen), also tell whether the file was written since
-        then. A removed file doesn't count as another file, because a new file may soon replace it.
+        If the file is read without locks (frozen), also tell whether it was written in the
+        meantime. A removed file doesn't count as another file, because a new file may soon replace
+        it.
         """
         mark = _mark(self.path, whole=known.is_frozen)
         return bool(mark) and mark != known.mark
@@ -195,9 +200,10 @@ class SqliteReader(Reader):
             raise
 
     def _connect(self) -> "_Opened":
-        # With mode rw, a reader can create the shared-memory file beside the database, but never
-        # the database itself. Mode ro works if that file exists and is read-only.
-        mark = _mark(self.path)  # before connecting, so that a later file has another mark
+        # In mode rw, a reader can create the shared-memory file beside the database, but never the
+        # database itself. Mode ro is enough if the shared-memory file exists and is read-only.
+        # read the mark before connecting, so that a later file has another mark
+        mark = _mark(self.path)
         for options in ("mode=rw", "mode=ro"):
             try:
                 return _Opened(self._try(options), mark)
@@ -205,8 +211,8 @@ class SqliteReader(Reader):
                 failed = error
         if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
             raise translate(failed, self.path) from failed
-        # The shared-memory file can't be created. If all data is in the database file, read it
-        # without locks.
+        # SQLite can't create the shared-memory file. If all data is in the database file, read the
+        # file without locks.
         mark = _mark(self.path, whole=True)
         for ending in ("-wal", "-journal"):
             if size_of(self.path, ending):

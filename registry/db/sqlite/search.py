@@ -18,7 +18,7 @@ from registry.db.interface import (
 from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
-"""SQL for the rank of a match in each index; the match with the lowest rank is best.
+"""SQL for the rank of a match in each index; the best match has the lowest rank.
 
 The numbers are the weights of name, tags and description.
 """
@@ -26,25 +26,29 @@ The numbers are the weights of name, tags and description.
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 
 _SATURATED, _LENGTH = 1.2, 0.75
-"""The constants k1 and b of BM25, with the values that FTS5 uses."""
+"""The constants k1 and b of BM25; the values are those of FTS5."""
 
 _USUAL: Final = {"heads": 250, "bodies": 4000}
-"""The usual length of a text in each index, in characters.
+"""Usual length of a text in each index, in characters.
 
-Scores compare each text with this length.
+The score of a text depends on its length relative to this length.
 """
 
 _LOOKED_AT: Final = 120
-"""Number of matches of a narrowed search whose texts are read to rank them.
+"""Number of matches of a narrowed search whose texts are read for the ranking.
 
-All further matches are ranked only by the words that they contain.
+The rank of further matches depends only on the words that they contain.
 """
 
 _LEAST: Final = 1e-6
-"""The weight of a word that nearly all texts contain, which is the lowest weight."""
+"""Lowest weight of a word; a word that nearly all texts contain has this weight."""
 
 _SHORTEST, _ENDING = 4, 2
-"""Minimum number of letters of a word's counted beginning, and number of last letters to ignore."""
+"""Two numbers that decide which part of a word is counted.
+
+The first is the minimum length of this part. The second is the number of letters at the end of the
+word that are ignored.
+"""
 
 _MOST_TEXT: Final = 1 << 13
 """Maximum number of characters of a body in which words are counted."""
@@ -53,16 +57,17 @@ _MOST_TEXT: Final = 1 << 13
 class Fts5Index(TextIndex):
     """Ranks matches with FTS5, and checks the filters only for the best matches.
 
-    Joining and sorting all matches of a common word would take twice as long.
+    To join and sort all matches of a common word would take twice as long.
 
-    A narrowed search can't use ``bm25()`` of FTS5. Its weights depend on all texts: their number,
-    their average length, and how many of them contain a word. So scores would reveal words of texts
-    outside the view. Therefore FTS5 only finds the matching texts, and `_narrowed` counts and
-    weighs only the texts of the view. It compares each text with a text of usual length.
+    A narrowed search can't use ``bm25()`` of FTS5. That function computes its weights from all
+    texts: their number, their average length, and how many of them contain a word. So its scores
+    would reveal words of texts outside the view. Therefore FTS5 only finds the matching texts.
+    `_narrowed` computes the weights from the texts of the view only, and compares each text with a
+    text of usual length.
     """
 
     def size(self, reader: Reader) -> int:
-        rows = reader.rows("SELECT max(id) FROM skills")  # counting takes longer
+        rows = reader.rows("SELECT max(id) FROM skills")  # to count the rows would take longer
         return (rows[0][0] or 0) if rows else 0
 
     def counts(
@@ -93,7 +98,8 @@ class Fts5Index(TextIndex):
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
-        # Read a few more than needed, because some matches are nearly always shadowed or invalid.
+        # Read a few more matches than needed, because filters nearly always remove some of them
+        # (shadowed or invalid skills).
         looked_at = most + most // 4
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
@@ -162,8 +168,8 @@ def _narrowed(
 ) -> list[int]:
     """Return the versions of a view that match and meet the condition, best first.
 
-    A word weighs more if fewer texts of the view contain it. The first `_LOOKED_AT` matches are
-    sorted by how often their texts contain the words, and by the length of the texts.
+    A word has a higher weight if fewer texts of the view contain it. The first `_LOOKED_AT` matches
+    are sorted by how often their texts contain the words, and by the length of the texts.
     """
     held: list[tuple[Pattern, float, set[int]]] = []
     first: dict[int, float] = {}
@@ -194,7 +200,7 @@ def _narrowed(
 def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
     """Return the first of the ``ordered`` versions that meet a condition.
 
-    Returns at least ``most`` versions if that many meet it.
+    If at least ``most`` versions meet it, return at least ``most`` versions.
     """
     found: list[int] = []
     start, size = 0, most + most // 4
@@ -232,8 +238,8 @@ def _texts(
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
     """Estimate how often a matching text contains the words of a pattern; at least 1.
 
-    FTS5 stores stems, but the texts contain other forms. So this counts the beginning that most
-    forms of a word have in common.
+    FTS5 stores stems, but a text contains inflected forms. So this function counts the beginning
+    that most forms of a word share.
     """
     beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
     counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]
@@ -247,7 +253,7 @@ def _matching(place: IndexPart) -> str:
 def expression(patterns: Sequence[Pattern]) -> str:
     """Return the FTS5 expression that matches any of the patterns.
 
-    Words are quoted, so that none of them is read as an operator.
+    Quotes around each word keep it from being an operator.
     """
     return " OR ".join(
         f'"{" ".join(pattern.words)}"' + ("*" if pattern.prefix else "") for pattern in patterns

@@ -1,4 +1,4 @@
-"""Writing to a SQLite file, one transaction at a time under a lock file; and upgrading the file."""
+"""Write to a SQLite file, one transaction at a time under a lock file; upgrade the file."""
 
 import os
 import sqlite3
@@ -35,9 +35,9 @@ from registry.settings import data_folder
 def make_engine(path: str) -> Engine:
     """Return an SQLAlchemy engine that writes the SQLite file at ``path``.
 
-    An event begins each transaction with BEGIN IMMEDIATE. The driver's own handling of transactions
-    would leave schema changes half applied. Connections are not pooled: a change opens a
-    connection, and an idle process holds none.
+    An event starts each transaction with BEGIN IMMEDIATE. The driver's own transaction handling
+    could leave a schema change half done. The engine has no connection pool: each change opens a
+    connection, and an idle process has no connection.
     """
     engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
 
@@ -51,8 +51,8 @@ def make_engine(path: str) -> Engine:
 class SqliteWriter(Writer):
     """Writes to the SQLite file at ``path``.
 
-    All writes and checkpoints happen under one file lock, which is taken before the transaction
-    begins.
+    A file lock, which the writer takes before each transaction, allows only one write or checkpoint
+    at a time.
     """
 
     def __init__(self, path: str) -> None:
@@ -64,8 +64,8 @@ class SqliteWriter(Writer):
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
             with activity, self._engine.begin() as connection:
-                # Each transaction opens the file again. If the path doesn't exist now, another
-                # process has just removed the file, and what is written would be lost.
+                # Each transaction opens the file again. If the file is missing, another process has
+                # just removed it, and the changes would be lost.
                 if not os.path.exists(self.path):
                     raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
                 yield connection
@@ -77,13 +77,13 @@ class SqliteWriter(Writer):
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
 
 NOT_FOR_OTHERS: Final = 0o755
-"""Mode of new folders outside our data folder; other users may read them."""
+"""Mode of new folders outside the registry's data folder; other users may read them."""
 
 
 def ensure_current(path: str) -> None:
     """Create the database at ``path``, or upgrade it if its schema isn't current.
 
-    Any number of processes may call this at once. Raises `DatabaseTooNew`, `DatabaseCorrupt`,
+    Several processes may call this function at once. Raises `DatabaseTooNew`, `DatabaseCorrupt`,
     `DatabaseBusy` or `DatabaseProblem`.
     """
     check_version(path)
@@ -128,8 +128,8 @@ def migrate(path: str) -> None:
 
     engine = make_engine(path)
 
-    # A migration that changes many tables drops and creates them, which would also delete the rows
-    # that refer to them.
+    # If a migration changes many tables, it drops and creates them. With foreign keys on, this
+    # would also delete the rows that refer to them.
     @event.listens_for(engine, "connect")
     def suspend_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")

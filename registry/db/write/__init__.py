@@ -1,1 +1,1 @@
-"""Writing: changes of the database inside a transaction of SQLAlchemy."""
+"""Changes of the database inside a transaction of SQLAlchemy."""

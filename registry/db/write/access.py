@@ -15,7 +15,7 @@ from registry.text import utc_now
 def record_audit(connection: Connection, what: str, subject: str | None, **detail: object) -> None:
     """Add a row to the audit log of a SQLite file.
 
-    On a server, triggers do this (migration 0015).
+    On a server, triggers add these rows (migration 0015).
     """
     if connection.dialect.name == "postgresql":
         return
@@ -26,9 +26,9 @@ def record_audit(connection: Connection, what: str, subject: str | None, **detai
 
 
 def record_event(connection: Connection, what: str, subject: str, **detail: object) -> None:
-    """Add a row to the audit log about an event that a server can't see itself.
+    """Add a row to the audit log about an event that the server itself can't record.
 
-    ``what`` is "skill published" or "skill downloaded"; a server refuses everything else.
+    ``what`` is "skill published" or "skill downloaded". The server refuses all other values.
     """
     if connection.dialect.name == "postgresql":
         noted = select(func.registry_note_use(what, subject, json.dumps(detail)))

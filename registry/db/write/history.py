@@ -1,6 +1,7 @@
 """Record revisions, tombstones, and the last changes for `undo`.
 
-This module uses plain SQL that creates rows from other rows, with an array of ids as one value.
+This module uses plain SQL, because its statements create rows from other rows and take an array of
+ids as one value.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document
 ON CONFLICT DO NOTHING
 """
 
-# If the files of an old revision become current again, the revision gets the next turn. New
+# If a skill gets the files of an old revision again, that revision gets the next turn. All
 # revisions after that also get the next turn.
 _TURN = """
 UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
@@ -77,23 +78,23 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
 def add_contents(
     connection: Connection, files: Sequence[Packed], mismatched: Collection[str] = ()
 ) -> None:
-    """Store the bytes of files; bytes that are already stored are kept.
+    """Store the bytes of files, and skip hashes that are stored already.
 
-    ``mismatched`` holds the hashes of corrupt stored bytes, which are replaced.
+    ``mismatched`` holds the hashes of corrupt stored bytes; these bytes are replaced.
     """
     if wrong := [file.hash for file in files if file.hash in mismatched]:
         execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    # All writers use this order, so that two writers of equal contents can't deadlock.
+    # All writers use the same order, so that two writers of the same contents can't deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     insert_rows(connection, contents, ordered, ignore_known=True)
 
 
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:
-    """Store in history the SKILL.md files of current versions that will soon be retired.
+    """Store the SKILL.md files of current versions in history before the versions are retired.
 
-    While a version is current, its text is stored with it. If the bytes differ from the text (byte
-    order mark, NUL characters), they were already stored when SKILL.md was read.
+    The text of a current version is stored with the version. If the bytes of SKILL.md differ from
+    its text (byte order mark, NUL characters), they were stored when SKILL.md was read.
     """
     for start in range(0, len(versions), BATCH):
         add_contents(connection, unstored(connection, versions[start : start + BATCH]))
@@ -112,9 +113,9 @@ def unstored(connection: Connection, versions: Sequence[int]) -> list[Packed]:
 
 
 def packed_texts(texts: Iterable[tuple[str, str]]) -> Iterator[Packed]:
-    """Yield the contents of SKILL.md files whose encoded text has the given hash.
+    """Yield the contents of SKILL.md files if their encoded text has the given hash.
 
-    Other texts are skipped.
+    Skip the others.
     """
     for content_hash, found in texts:
         data = found.encode()
@@ -132,14 +133,14 @@ def prune(
 ) -> tuple[int, int]:
     """Delete old revisions, and contents that no revision needs; return both numbers.
 
-    For each skill this keeps the newest ``keep`` revisions, the current revision, the revisions of
-    its versions, and the revisions seen at ``before`` or later. If ``before`` is None, the age of a
-    revision doesn't matter. For a removed skill it keeps the last revision, unless the skill was
+    For each skill, keep the newest ``keep`` revisions, the current revision, the revisions of its
+    versions, and the revisions from ``before`` or later. If ``before`` is None, the age of a
+    revision doesn't matter. For a removed skill, keep the last revision, unless the skill was
     removed before ``before``.
 
-    Revisions of skills that are neither live nor have a tombstone are deleted at any age.
-    On a server, ``host`` limits the deletion to sources of this host that this role owns. Contents
-    are deleted only if ``contents_too``.
+    Revisions of skills that are neither live nor have a tombstone are always deleted. On a server,
+    ``host`` limits the deletion to this host's sources that the current role owns. Contents are
+    deleted only if ``contents_too``.
     """
     values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
@@ -160,7 +161,7 @@ def prune(
         ),
         values if host is None else values | {"host": host},
     ).all()
-    # The decisions stay: `check` must still recognise the files that were approved.
+    # Keep the decisions, because `check` must still recognise the approved files.
     connection.exec_driver_sql(
         "UPDATE proposals SET archive = NULL WHERE archive IS NOT NULL "
         "AND state IN ('applied', 'rejected')"
@@ -195,7 +196,7 @@ ON CONFLICT DO NOTHING
 
 
 def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
-    """Record tombstones for the skills of these versions, which will soon be retired."""
+    """Record tombstones for the skills of these versions before the versions are retired."""
     if not versions:
         return
     which = list(versions)
@@ -205,20 +206,17 @@ def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
-    """Record under which number a deleted skill is in the trash."""
+    """Record the number that a deleted skill has in the trash."""
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 
 def drop_tombstones(connection: Connection, numbers: Sequence[str]) -> None:
-    """Delete the tombstones of skills that were permanently removed from the trash."""
+    """Delete the tombstones of skills that were removed from the trash permanently."""
     connection.execute(gone.delete().where(gone.c.trash.in_(numbers)))
 
 
 def add_change(connection: Connection, change: RecordedChange, host: str) -> None:
-    """Record a change, unless it is already recorded.
-
-    The database assigns the ``id``.
-    """
+    """Record a change if it isn't recorded yet; the database assigns the ``id``."""
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
     row = {**facts, "host": host, "client": current_context().client}
     insert_rows(connection, changes, [row], ignore_known=True)

@@ -1,4 +1,4 @@
-"""The journal: a planned change is recorded before it changes files on disk."""
+"""The journal, in which a change is recorded before it changes files on disk."""
 
 from dataclasses import asdict
 
@@ -10,8 +10,8 @@ from registry.db.schema import journal
 
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
     """Record a planned change in the journal."""
-    # The column ``exchange`` isn't read: the files in an update's folder show how the update swaps
-    # them.
+    # No code reads the column ``exchange``: the files in an update's folder show how the update
+    # swaps them.
     connection.execute(insert(journal).values(**asdict(entry), exchange=1))
 
 

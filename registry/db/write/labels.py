@@ -1,7 +1,7 @@
 """Record the versions of skills, and the changes of their states.
 
-A sync records the versions of all skills that it publishes with a few statements, so this module
-uses plain SQL that creates rows from other rows.
+A sync records the versions of all its skills with a few statements. They are plain SQL, which
+creates rows from other rows.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ EXISTS (SELECT 1 FROM labels l WHERE l.uid = {0}.uid AND l.tree_hash = {0}.tree_
   AND l.state = 'yanked' AND NOT EXISTS (SELECT 1 FROM labels x
     WHERE x.uid = l.uid AND x.label = l.label AND x.number > l.number))
 """
-"""SQL condition: the files of the row ``{0}`` of skills are a yanked version."""
+"""SQL condition: the files of the row ``{0}`` of ``skills`` are a yanked version."""
 
 _YANKED: Final = HAS_YANKED_FILES.format("skills")
 
@@ -52,8 +52,8 @@ _OFFER: Final = f"UPDATE skills SET held = 0 WHERE id {{in_array}} AND held = 2 
 def record_labels(connection: Connection, ids: Sequence[int]) -> None:
     """Record the versions that the front matter of these skills names, if they are new.
 
-    ``ids`` are the ids of their rows in `skills`. If a label has other files already, the skill
-    gets a finding.
+    ``ids`` are the ids of the rows in `skills`. If a label already belongs to other files, the
+    skill gets a finding.
     """
     if not ids:
         return
@@ -64,16 +64,16 @@ def record_labels(connection: Connection, ids: Sequence[int]) -> None:
 
 
 def withdraw_yanked(connection: Connection, ids: Sequence[int]) -> None:
-    """Withdraw those current skills whose files are a yanked version.
+    """Hide the current skills among these whose files are a yanked version.
 
-    ``ids`` are the ids of their rows in `skills`. The caller must update the shadowing of their
+    ``ids`` are the ids of the rows in `skills`. The caller must update the shadowing of the skills'
     names.
     """
     execute(connection, _WITHDRAW, list(ids))
 
 
 def add_label(connection: Connection, uid: str, label: str, tree_hash: str, host: str) -> None:
-    """Create a version for the files with this tree hash; the caller checked that it is new."""
+    """Create a version for the files with this tree hash; the caller has checked that it is new."""
     _add(connection, uid, label, 0, tree_hash, "active", host)
 
 
@@ -88,7 +88,9 @@ def change_state(
     reason: str | None = None,
     replacement: str | None = None,
 ) -> None:
-    """Change the state of a version, and withdraw or offer the skill if these are its files.
+    """Change the state of a version.
+
+    If the skill has the version's files, also hide or show the skill.
 
     ``place`` is the skill's source/folder, for the audit log.
     """

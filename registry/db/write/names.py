@@ -1,24 +1,25 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-Shadowing, copies and refs depend on all skills of a name. So these values are updated when a skill
-or source changes, and not computed for each listing. `catalog.resolve` looks up handles in an order
-in which each of these refs finds its skill.
+Shadowing, copies and refs depend on all skills with a name. To compute them for each listing would
+be slow. So they are stored, and updated when a skill or source changes. `catalog.resolve` looks
+handles up in an order that finds each skill by its stored ref.
 
 A project's skills shadow other skills only for users who work in the project. So each project is a
 separate zone, and all sources without a project form one zone. Stored values don't depend on the
-working folder (`db.visibility` adds the values that do). A bare name is a ref only if it means one
-skill in all zones. The column ``bare`` is 1 if the name means one skill in its own zone.
+working folder (`db.visibility` adds the values that do). A name without a source is a ref only if
+it means one skill in all zones together. The column ``bare`` is 1 if the name means one skill in
+the skill's own zone.
 
-Only the members of a team see the skills of the team. These skills must not affect other skills,
-not even by shadowing them or making their names ambiguous. So names are resolved for each team
-separately, and for the sources without a team. Refs of a team's skills always contain the source.
+Only the members of a team see the team's skills. These skills must not affect other skills: they
+must not shadow them or make their names ambiguous. So names are resolved separately for each team,
+and for the sources without a team. Refs of a team's skills always contain the source.
 
-Scope and priority only compare sources of one owner. Between owners only ``precedence`` counts,
-which an admin sets. So no owner can shadow the skill of another owner by a setting. A SQLite file
-has no owners, so all its sources are compared by scope and priority.
+Scope and priority compare only sources of the same owner. Between owners, only ``precedence``
+counts, which an admin sets. So no owner can shadow another owner's skill by a setting. A SQLite
+file has no owners, so scope and priority compare all its sources.
 
-The SQL is plain, because on a server this SQL is also the body of a procedure, which migration 0015
-creates.
+The module uses plain SQL, because on a server this SQL is also the body of a procedure (migration
+0015).
 """
 
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.statements import execute
 
 MAX_COPIES: Final = 50
-"""Maximum number of copies whose refs are stored with a skill."""
+"""Maximum number of copies for which a skill stores refs."""
 
 _RANKED = f"""
 WITH ranked AS (
@@ -157,28 +158,32 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 """
 
 _AT_ONCE: Final = 2_500
-"""Maximum number of names that one statement updates in a file, because its sort needs memory."""
+"""Maximum number of names that one statement updates in a file.
+
+The limit exists because the statement sorts rows in memory.
+"""
 
 _BELOW: Final = (
     "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
 )
 """SELECT for the names that begin with a source's name and a slash.
 
-In the sort order of text, '0' follows '/'.
+The upper bound uses '0', because '0' follows '/' in the sort order of text.
 """
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""Number of names above which a server updates all skills.
+"""Maximum number of names that a server updates separately.
 
-With so many names, updating all skills takes no longer.
+For more names, an update of all skills takes no longer.
 """
 
 
 def procedure(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names`.
 
-    A writer may change only its own sources, but all roles share names, so the procedure runs as
-    the owner of the tables. If you change the SQL, add a migration. ``schema`` must be quoted.
+    A writer may change only its own sources, but skills of all roles share names. So the procedure
+    runs as the owner of the tables. If you change the SQL, add a migration. ``schema`` must be
+    quoted.
     """
     whole = _RANKED.format(touched="").format(concat=CONCAT)
     some = _RANKED.format(touched="AND s.name = ANY (wanted)").format(concat=CONCAT)
@@ -192,8 +197,8 @@ def procedure(schema: str) -> str:
 def procedure_below(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names_below`.
 
-    Like `procedure`, it runs as the owner of the tables, because a writer can't see the names of
-    other teams' skills.
+    It also runs as the owner of the tables, because a writer can't see the names of other teams'
+    skills.
     """
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "
@@ -206,7 +211,7 @@ def procedure_below(schema: str) -> str:
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     """Update shadowing, copies and refs of the skills with these ``names``.
 
-    If ``names`` is None, update those of all skills.
+    None means all skills.
     """
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":

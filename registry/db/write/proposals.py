@@ -7,7 +7,7 @@ from registry.db.write.access import record_audit
 
 
 def add_proposal(connection: Connection, **facts: object) -> None:
-    """Add a proposal. On a server, the server records it in the audit log."""
+    """Add a proposal; on a server, the server itself adds it to the audit log."""
     connection.execute(insert(proposals).values(**facts, state="pending"))
     _tell(connection, "skill proposed", str(facts["id"]))
 
@@ -22,9 +22,9 @@ def set_state(
     at: str | None = None,
     reason: str | None = None,
 ) -> bool:
-    """Change the state of a proposal if it still has the state ``before``; return whether it had.
+    """Change the state of a proposal if its state is ``before``; return whether the state changed.
 
-    ``by``, ``at`` and ``reason`` are recorded, unless the state becomes applied.
+    ``by``, ``at`` and ``reason`` are recorded, unless the new state is applied.
     """
     decision = {} if state == "applied" else {"decided_by": by, "decided_at": at, "reason": reason}
     known = (proposals.c.id == number) & (proposals.c.state == before)
@@ -37,9 +37,10 @@ def set_state(
 
 
 def set_review(connection: Connection, source_id: int, *, required: bool) -> None:
-    """Put a source under review, or end the review.
+    """Put a source under review, or end its review.
 
-    Existing revisions count as approved. So the id of the next revision is stored with the source.
+    Existing revisions count as approved. So the source stores the id that the next revision will
+    have.
     """
     known = sources.c.id == source_id
     last = connection.execute(select(func.coalesce(func.max(revisions.c.id), 0))).scalar_one()

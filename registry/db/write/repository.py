@@ -1,6 +1,6 @@
 """Record the names and version numbers under which a git repository publishes skills.
 
-The program uses plain SQL here, because it creates rows from other rows.
+The statements are plain SQL, because they create rows from other rows.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from registry.db.write.statements import execute
 
-# A new skill gets the next slot after the namesakes that its source has now; a removed skill's slot
-# is free again, and its successor continues its version numbers.
+# A new skill gets the next free slot among the skills of its source with the same name. If a skill
+# is removed, its slot becomes free. The next skill in the slot continues its version numbers.
 _RECORD: Final = """
 INSERT INTO entries (uid, name, source, owner, slot, base, number)
 SELECT n.uid, n.name, n.source, n.owner, n.slot, n.base, n.base + n.turn FROM (
@@ -36,6 +36,6 @@ ON CONFLICT (uid, name) DO UPDATE SET number = entries.base + excluded.number - 
 def record_entries(connection: Connection, versions: Sequence[int]) -> None:
     """Record the names and numbers of versions that have just become live.
 
-    Their revisions must be recorded already.
+    The revisions of these versions must be recorded already.
     """
     execute(connection, _RECORD, list(versions))

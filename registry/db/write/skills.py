@@ -1,8 +1,8 @@
-"""Versions of skills: store them invisibly, publish them together, delete the retired versions.
+"""Versions of skills: stage new versions, publish them together, delete retired versions.
 
-Readers see only rows with ``live`` 1. A sync stores its new versions invisibly ("staged") in many
-short transactions, and publishes them in one transaction. So readers see all of its changes or
-none, and a killed sync leaves only rows that readers don't see.
+Readers see only rows with ``live`` 1. A sync first stores its new versions without it ("staged"),
+in many short transactions. Then it publishes them in one transaction. So readers see all changes of
+the sync or none, and a killed sync leaves only rows that readers don't see.
 
 Statements for many rows are plain SQL, which takes an array of ids as one value. SQLAlchemy Core
 would compile a new statement for each number of ids.
@@ -37,9 +37,8 @@ from registry.model import Diagnostic
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
-# If a server has no statistics about its rows yet, it may choose a bad index. So the conditions
-# also contain the position, which depends only on the folder, and the name key, which depends only
-# on the name.
+# A server without statistics about the rows may choose a bad index. So the conditions also contain
+# the position, which depends only on the folder, and the name key, which depends only on the name.
 _STAGED: Final = (
     "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
     "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
@@ -55,7 +54,7 @@ _RETIRE: Final = (
     "AND skills.live = 1 AND skills.source_id = n.source_id AND skills.folder = n.folder "
     "RETURNING skills.id"
 )
-"""Retires the current versions of folders that staged versions replace."""
+"""Statement that retires the current versions of folders for which staged versions exist."""
 
 _INHERIT: Final = (
     "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
@@ -66,10 +65,10 @@ _INHERIT: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
-"""Publishes versions with the refs and shadowing of the versions that they replace.
+"""Statement that publishes versions with the refs and shadowing of the versions that they replace.
 
-If the files belong to a yanked version, the skill is withdrawn. For most versions, refs and
-shadowing stay the same, so most rows are written only once.
+If the files are a yanked version, it hides the skill. For most versions, refs and shadowing stay
+the same, so this statement is the only one that writes their rows.
 """
 
 
@@ -81,7 +80,7 @@ def stage(
     *,
     with_replaced: bool = False,
 ) -> list[int]:
-    """Store new versions, invisible to readers, and return their ids.
+    """Store new versions, which readers don't see yet, and return their ids.
 
     ``first`` is the lowest free id, if known. ``mismatched`` holds versions to be replaced whose
     stored text is corrupt. Their text is stored again, so that the full-text index can remove its
@@ -134,7 +133,8 @@ def stage(
     insert_rows(connection, diagnostics, findings)
     if found:
         dialect_of(connection).add_to_index(connection, found)
-    # This comes last: on a server, another writer of equal bytes waits until this transaction ends.
+    # Store the contents last: on a server, another writer of the same bytes waits from here until
+    # this transaction ends.
     contents = [packed for version in batch for packed in version.contents]
     replaced = [one for v in batch if (one := v.columns["replaces"]) is not None]
     if with_replaced and replaced:
@@ -155,10 +155,11 @@ def next_ids(connection: Connection, count: int) -> int:
 def exchange(connection: Connection, staged: Mapping[int, int]) -> list[int]:
     """Replace current versions with staged versions of the same folders.
 
-    Returns the ids of the staged versions that became current. ``staged`` maps the ids of the
-    versions to replace to the ids of the staged versions. Versions that another client replaced are
-    left out. The rows stay locked until the transaction ends, so this doesn't need the lock of
-    writers. Then take that lock and call `publish`, which updates shadowing, copies and refs.
+    Returns the ids of the staged versions that became current. ``staged`` maps the id of a version
+    to the id of the staged version that replaces it. Versions that another client has replaced are
+    left out. The rows stay locked until the transaction ends, so this function doesn't need the
+    lock of writers. The caller then takes that lock and calls `publish`, which updates shadowing,
+    copies and refs.
     """
     retired = execute(connection, _RETIRE, list(staged.values())).scalars()
     exchanged = [staged[one] for one in retired]
@@ -175,12 +176,12 @@ def publish(
     settled: Sequence[int] = (),
     exchanged: Collection[int] = (),
 ) -> list[int]:
-    """Publish the ``staged`` versions, and retire the versions they replace and ``removed`` ones.
+    """Publish the ``staged`` versions, and retire ``removed`` versions and those that they replace.
 
-    ``settled`` versions are retired without a tombstone, because their skills are stored in another
-    source. A staged version is left out if another client changed the skill in the meantime: then
-    the version that it replaces is no longer current, or its folder has a current version. Returns
-    the ids of the versions that became current, including those that `exchange` returned.
+    ``settled`` versions are retired without a tombstone, because another source has their skills. A
+    staged version is left out if another client changed the skill in the meantime: the version that
+    it replaces is no longer current, or its folder has a current version. Returns the ids of the
+    versions that became current, including those that `exchange` returned.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
@@ -188,15 +189,15 @@ def publish(
     names: set[str] = set()
     for row in execute(
         connection, _STAGED, list(staged)
-    ):  # one by one, because all rows may not fit into memory
+    ):  # one by one, because memory may not be large enough for all rows
         if row.id not in done:
             if row.replaces is not None and row.live != 1:
                 continue
             holders.append((row.id, row.holder))
             if row.replaces is not None:
                 replaced.append(row.replaces)
-        # A skill with a unique name keeps its ref if name and folder are unchanged. A folder may
-        # conflict with another skill's ref, so the folders are also added to the names.
+        # If a name is unique, its skill keeps its ref unless name or folder changed. A folder may
+        # be equal to another skill's ref, so the folders are also added to the names.
         if row.namesakes != 1:
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
@@ -219,7 +220,7 @@ def switch(
 ) -> None:
     """Publish the versions ``incoming`` and retire the versions ``outgoing``.
 
-    ``names`` holds all skill names whose shadowing, copies and refs this changes.
+    ``names`` holds all skill names for which this changes shadowing, copies or refs.
     """
     if outgoing:
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
@@ -236,17 +237,17 @@ def delete_version(connection: Connection, version: int) -> None:
 
 
 def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> bool:
-    """Delete a batch of versions that are not current; tell whether there may be more of them.
+    """Delete a batch of versions that aren't current; return whether there may be more of them.
 
-    If ``source_id`` is given, this deletes all versions of this source. Otherwise it deletes the
-    versions of the host's sources that are not current. These versions include staged versions, so
-    the caller must hold the sync lock of the host.
+    If ``source_id`` is given, delete all versions of this source, including current versions.
+    Otherwise delete the versions of the host's sources that aren't current. Some of them may be
+    staged, so the caller must hold the sync lock of the host.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        # A literal is needed: SQLite doesn't use a partial index if the value is a parameter.
+        # Use a literal, because SQLite doesn't use a partial index if the value is a parameter.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     most = dialect_of(connection).RETIRED_AT_ONCE
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(most)))
@@ -257,7 +258,10 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
-    """Store the origins of installed copies by version id; None if the version isn't a copy."""
+    """Store the origins of installed copies by version id.
+
+    None if the version isn't an installed copy.
+    """
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])
 
@@ -265,7 +269,7 @@ def set_installed(connection: Connection, origins: Sequence[tuple[int, str | Non
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:
-    """Replace all findings about paths in a source that are not skills."""
+    """Replace all stored findings of a source about paths that aren't skills."""
     connection.execute(
         delete(diagnostics).where(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
@@ -289,8 +293,8 @@ def replace_findings(
 ) -> None:
     """Replace the findings with this ``code`` about current versions.
 
-    ``unread`` maps the version's id to its folder and the new findings. Findings with other codes
-    stay.
+    ``unread`` maps the id of a version to its folder and its new findings. Findings with other
+    codes stay.
     """
     live = execute(
         connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
@@ -308,7 +312,7 @@ def replace_findings(
 _FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
 """The stored columns of a finding.
 
-The category is not stored, because it depends only on the code.
+There is no column for the category, because the category depends only on the code.
 """
 
 
@@ -336,9 +340,9 @@ LEFT JOIN documents d ON d.skill_id = s.id
 
 
 class LiveVersion(NamedTuple):
-    """The current version in a folder, with the values that a change of the folder needs.
+    """The current version in a folder, with the values that are needed to change the folder.
 
-    ``text`` is the text of SKILL.md; it is None if its bytes are already stored.
+    ``text`` is the text of SKILL.md; it is None if the bytes of SKILL.md are stored.
     """
 
     id: int
@@ -355,7 +359,7 @@ class CurrentState(NamedTuple):
     """The stored state of a folder before a change.
 
     ``free`` is the lowest free version id. ``live`` is the current version in the folder.
-    ``is_back`` tells whether the skill to restore already exists, in this or another folder.
+    ``is_back`` tells whether the skill to restore already exists, in this folder or another folder.
     """
 
     free: int
@@ -366,7 +370,7 @@ class CurrentState(NamedTuple):
 def load_current(
     connection: Connection, source_id: int, folder: str, uid: str | None
 ) -> CurrentState:
-    """Return the stored state of a folder; ``uid`` is the skill that may be restored there."""
+    """Return the stored state of a folder; ``uid`` is the skill that a restore may put there."""
     sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
@@ -375,7 +379,10 @@ def load_current(
 def replace_version(
     connection: Connection, standing: CurrentState, version: NewVersion | None
 ) -> None:
-    """Replace the current version of a folder with ``version``; if it is None, only remove it."""
+    """Replace the current version of a folder with ``version``.
+
+    If ``version`` is None, remove it.
+    """
     live = standing.live
     if live is None and version is None:
         return

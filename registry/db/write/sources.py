@@ -30,7 +30,7 @@ from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
-"""Size of the range of priorities: from minus half of this number to plus half of this number."""
+"""Size of the range of priorities; half of the range is below 0."""
 
 
 def strength(scope: Scope, priority: int) -> int:
@@ -57,7 +57,8 @@ def add_source(
     """Register a source and return its id.
 
     ``project`` is the folder in which the source's skills are visible; None if its scope is not
-    project. Raises `SourceExists` if the name is taken, even by a source that this user can't see.
+    project. Raises `SourceExists` if a source with the name exists, even if this user can't see
+    that source.
     """
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
@@ -93,10 +94,12 @@ def change_source(
     project: str | None,
     precedence: int | None = None,
 ) -> None:
-    """Change the scope and priority of a source; ``project`` is as in `add_source`.
+    """Change the scope and priority of a source.
 
-    ``precedence`` is an admin's decision among the sources of all owners. If it is None, the stored
-    value stays.
+    ``project`` has the same meaning as in `add_source`.
+
+    ``precedence`` is an admin's decision about the order of all owners' sources. If it is None, the
+    stored value stays.
     """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
@@ -117,12 +120,13 @@ def change_source(
 
 
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
-    """Rename a source; `change_source` must be called to update the refs of its skills.
+    """Rename a source; then call `change_source` to update the refs of its skills.
 
-    Raises `SourceExists` if ``name`` is taken by a source that this user can't see.
+    Raises `SourceExists` if a source that this user can't see has the name ``name``.
     """
     renamed = update(sources).where(sources.c.id == source_id).values(name=name)
-    with _unless_taken(name):  # only a statement that returns rows raises the error at once
+    # the driver raises the error at once only if the statement returns rows
+    with _unless_taken(name):
         connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
     record_audit(connection, "source changed", before, name=[before, name])
@@ -131,21 +135,21 @@ def rename_source(connection: Connection, source_id: int, before: str, name: str
 def set_team(connection: Connection, source_id: int, team: str | None) -> None:
     """Set the team that sees a source.
 
-    `change_source` must be called to update the refs of its skills.
+    Then call `change_source` to update the refs of its skills.
     """
     connection.execute(update(sources).where(sources.c.id == source_id).values(team=team))
 
 
 def set_owner(connection: Connection, source_id: int, owner: str | None) -> None:
-    """Set the owner of a source on a server; if None, the current role becomes the owner."""
+    """Set the owner of a source on a server; None means the current role."""
     given = text("CAST(session_user AS text)") if owner is None else owner
     connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
 
 
 def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
-    """Delete a source and its skills, but not their history and not the files on disk.
+    """Delete a source and its skills, but neither their history nor the files on disk.
 
-    If ``with_tombstones``, a tombstone is recorded for each skill.
+    If ``with_tombstones``, record a tombstone for each skill.
     """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
@@ -165,7 +169,7 @@ def remove_source(connection: Connection, source_id: int, *, with_tombstones: bo
 def _unless_taken(name: str) -> Iterator[None]:
     """Turn the database's error for a duplicate name into `SourceExists`.
 
-    The source with this name belongs to another team, so this user can't see it.
+    Another team's source has this name, and this user can't see that source.
     """
     try:
         yield
@@ -184,16 +188,16 @@ def _facts(remote: Remote | None) -> dict[str, str | None]:
 
 
 def record_remote(connection: Connection, source_id: int, remote: Remote) -> None:
-    """Record the remote address of a source, and the version that was fetched last."""
+    """Record the address of a remote source, and the last fetched version."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
 
 
 def trust_source(
     connection: Connection, source_id: int, shown: Collection[str | None] | None = None
 ) -> int:
-    """Trust the quarantined skills of a source; return the number of these skills.
+    """Trust the quarantined skills of a source, and return how many they are.
 
-    ``shown`` holds the tree hashes that the user was shown. Raises `TrustOutdated` if the
+    ``shown`` holds the tree hashes that the user has seen. Raises `TrustOutdated` if the
     quarantined skills have other files now.
     """
     held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
@@ -212,10 +216,7 @@ def trust_source(
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Quarantine the skills of a source that have security errors.
-
-    Returns the number of these skills.
-    """
+    """Quarantine the skills of a source that have security errors; return how many they are."""
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
@@ -228,10 +229,11 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """During a first import, hide the given sources that have no visible skills yet.
+    """Hide those of the sources that have no visible skills, during their first import.
 
-    Returns their ids. Their new skills become visible with `finish_importing`, after
-    `begin_resolving`.
+    Return their ids.
+
+    Their new skills become visible when `begin_resolving` and then `finish_importing` are called.
     """
     nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
     unseen = or_(sources.c.enabled == RESOLVING, and_(sources.c.enabled == 1, nothing))
@@ -245,11 +247,11 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 
 
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
-    """Begin to update refs and shadowing of imported sources, still hidden; return their ids.
+    """Begin to update refs and shadowing of imported sources, which stay hidden; return their ids.
 
-    Before `finish_importing`, the names that their skills share with other skills (`shared_names`)
-    must be updated, in any number of transactions. From now on, changes by other clients also
-    update the names in these sources.
+    Before `finish_importing`, the caller must update the names that their skills share with other
+    skills (`shared_names`), in any number of transactions. From now on, changes by other clients
+    also update the names in these sources.
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(
@@ -261,9 +263,9 @@ def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[i
 
 
 def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
-    """Return the names that skills of these sources have in common with skills of other sources."""
-    # This reads a whole index once. For single lookups, a server without statistics would choose
-    # the wrong index.
+    """Return the names that skills of these sources share with skills of other sources."""
+    # This statement reads a whole index once. For single lookups, a server without statistics would
+    # choose the wrong index.
     shared = (
         select(skills.c.name)
         .where(skills.c.live == 1)
@@ -286,11 +288,13 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
         if was not in {IMPORTING, RESOLVING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
-        if was == IMPORTING:  # the import was not resolved, as in a copy of a server's database
+        # this import skipped the resolving step, as in a copy of a server's database
+        if was == IMPORTING:
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # Sources whose skills the imported source may shadow (copies of other owners, or by an
-        # admin's decision). Also sources that were expected to shadow it but aren't visible yet.
+        # These are the sources with skills that the imported source may shadow: copies of other
+        # owners, or weaker sources by an admin's decision. They also include sources that were
+        # expected to shadow the imported source but aren't visible yet.
         weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         after = or_(
             sources.c.precedence < precedence,
@@ -321,7 +325,7 @@ def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
-    """Record when a source was synced, and with which result."""
+    """Record the time and the result of a source's sync."""
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)

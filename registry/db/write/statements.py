@@ -9,18 +9,18 @@ from sqlalchemy import Connection, CursorResult, Table
 from registry.db.postgres import index as postgres
 from registry.db.sqlite import index as sqlite
 
-MAX_VARIABLES: Final = 30_000  # both databases allow a few more than 32,000
+MAX_VARIABLES: Final = 30_000  # the limit of both databases is slightly above 32,000
 
 
 def dialect_of(connection: Connection) -> ModuleType:
-    """Return the module with the SQL for the database of this connection: ``db.*.index``."""
+    """Return the module ``db.*.index`` with the SQL for the database of this connection."""
     return sqlite if connection.dialect.name == "sqlite" else postgres
 
 
 def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
-    """Run a statement; if a value is a list, the condition for it replaces {in_array} in ``sql``.
+    """Run a statement; the condition for a value that is a list replaces {in_array} in ``sql``.
 
-    ``{concat}`` is replaced by the aggregate that joins texts with a separator.
+    The aggregate that joins texts with a separator replaces ``{concat}``.
     """
     words = dialect_of(connection)
     given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
@@ -32,7 +32,7 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
 def select_rows(
     connection: Connection, sql: str, parameters: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a SELECT from ``db.read``, inside a transaction that writes."""
+    """Return the rows of a SELECT from ``db.read``, inside a writing transaction."""
     text = dialect_of(connection).to_driver(sql)
     found = connection.exec_driver_sql(text, tuple(parameters) or None)
     return [tuple(row) for row in found]
@@ -51,10 +51,11 @@ def insert_rows(
     *,
     ignore_known: bool = False,
 ) -> None:
-    """Insert rows that all have the same keys, many rows with each statement.
+    """Insert rows with the same keys; each statement inserts many rows.
 
-    If ``ignore_known``, rows whose key already exists are skipped. An executemany would return to
-    Python after each row. While another thread parses, that costs more than the row itself.
+    If ``ignore_known``, skip rows with an existing key. ``executemany`` isn't used, because it
+    returns to Python after each row. While another thread parses, that takes longer than the
+    insertion of the row.
     """
     if not rows:
         return

@@ -1,7 +1,7 @@
-"""Count in memory how often tools use each skill; the counts are written every few seconds.
+"""Count in memory how often tools use each skill, and write the counts every few seconds.
 
-So counting doesn't slow tools down. The SQL is written as text: to import SQLAlchemy only for
-counting would slow down each tool call that runs in its own process.
+So counting doesn't slow tools down. The statements are text, because to import SQLAlchemy only for
+counting would slow down each tool call in a separate process.
 """
 
 import json
@@ -26,9 +26,9 @@ WRITE_AFTER: Final = 5.0
 """Seconds between the first unwritten count and the next write."""
 
 WAIT: Final = 1.0
-"""Seconds to wait for other writers.
+"""Maximum time to wait for other writers, in seconds.
 
-If they take longer, the counts are kept for the next write, or lost if the process exits.
+After this time, the counts stay in memory for the next write. If the process exits, they are lost.
 """
 
 _COUNTED: Final = """
@@ -39,7 +39,7 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""SQL: the counted skills, in an order that is equal for all writers, which prevents deadlocks.
+"""SQL for the counted skills, in an order that is the same for all writers, to prevent deadlocks.
 
 The parameter is a JSON array with an array for each skill. The elements of a skill's array are: the
 counts listed, found and read, the last time of each, the name of the source, and the folder.
@@ -90,7 +90,7 @@ class SkillPlace(NamedTuple):
 
 
 def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
-    """Return the statements that add counts of use, with their values."""
+    """Return the statements that add usage counts, with their values."""
     items = [reader.json_item.format(number) for number in range(8)]
     of_each = _COUNTED.format(*items, each=reader.json_each.format("?"))
     counted = json.dumps(rows)
@@ -101,7 +101,7 @@ def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
 
 
 class Usage:
-    """The unwritten counts of one process for a database; threads can share it."""
+    """The unwritten usage counts of one process for a database; threads can share the object."""
 
     def __init__(self, backend: Backend, *, enabled: bool) -> None:
         self._backend = backend
@@ -110,7 +110,7 @@ class Usage:
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # there is nothing to close
-        """Drop the counts in a forked child; the parent still has them and writes them."""
+        """Discard the counts in a forked child; the parent still has them and will write them."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: dict[tuple[str, str], list[Any]] = {}
@@ -129,7 +129,7 @@ class Usage:
         self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
-        """Write the counts to the database; keep them if it is busy or unusable."""
+        """Write the counts to the database; if it is busy or unusable, keep them in memory."""
         with self._writing:
             with self._lock:
                 waiting, self._waiting, self._timer = self._waiting, {}, None
@@ -164,7 +164,7 @@ class Usage:
             return
         at, now = EVENTS.index(event), utc_now()
         with self._lock:
-            for one in skills:  # first the counts of each event, then the last time of each event
+            for one in skills:  # first the counts of all events, then the last times of all events
                 place = one.source, one.folder
                 row = self._waiting.setdefault(place, [0, 0, 0, None, None, None])
                 row[at] += 1
@@ -176,13 +176,13 @@ class Usage:
 
 
 DAYS: Final = 400
-"""Number of days for which daily counts are kept: a year, and a month to compare with."""
+"""Number of days for which daily counts are stored: a year, and a month to compare with."""
 
 
 def drop_old_days(connection: "Connection", now: str) -> None:
-    """Delete the daily counts of days more than `DAYS` days before ``now``; the totals stay.
+    """Delete the daily counts that are older than `DAYS` days at ``now``; the totals stay.
 
-    On a server, rows that a reader has locked are deleted by a later call.
+    On a server, rows that a reader has locked stay until a later call.
     """
     from registry.db.write.statements import execute
 
