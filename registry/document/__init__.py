@@ -1,4 +1,4 @@
 """Read, check and write SKILL.md files.
 
-Internal: names in this package can change in any version.
+This package is internal: names in it can change in any version.
 """

@@ -1,8 +1,8 @@
 """Make the repairs of a SKILL.md that need no judgement.
 
-After the repairs, every YAML reader reads the same values from the file. A repair has the code of
-the finding that it removes. After each repair, the file is parsed again. If the repair changed more
-than the spelling of values, it is dropped. A second run changes nothing.
+After the repairs, all YAML readers read the same values from the file. A repair has the code of the
+finding that it removes. After each repair, the file is parsed again. If the repair changed a value
+and not only its spelling, the repair is dropped. A second run changes nothing.
 """
 
 import re
@@ -28,7 +28,7 @@ TIDY_RULES: Final[Mapping[str, Rule]] = {
     "front-matter-spaces": Rule("info", "a `---` line ends with spaces"),
     "tags-spelling": Rule("info", "the tags in the file differ in spelling from the stored tags"),
 }
-"""Findings that only `check` reports, because other readers accept files with these problems."""
+"""Findings that only `check` reports; other readers accept files with these problems."""
 
 FIXABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
@@ -44,7 +44,7 @@ _BLANKS: Final = tuple(character.encode() for character in _BLANK)
 _WORDS: Final = re.compile(r"[a-z0-9]+(?:[ _-]+[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[ _-]+")
 _MAX_APART: Final = 32
-"""Maximum number of repairs that are tried one by one if all repairs together fail."""
+"""Maximum number of repairs to try one by one, if all repairs together fail."""
 
 _LEFT_OUT: Final = frozenset({"text", "body", "body_line", "diagnostics"})
 _FIELDS: Final = tuple(
@@ -55,17 +55,17 @@ IsWanted: TypeAlias = Callable[[str], bool]
 
 
 class Autofix(NamedTuple):
-    """The bytes of a repaired skill file, and the codes of the repaired findings."""
+    """The bytes of a repaired skill file, and the codes of the findings that were repaired."""
 
     data: bytes
     codes: tuple[str, ...]
 
 
 class _Step(NamedTuple):
-    """A new SKILL.md to try, and the names of the fields whose values may change.
+    """A changed SKILL.md to try, and the names of the fields whose values may change.
 
-    ``repairs``: True if the parser must report fewer findings about the new file than about the old
-    one.
+    If ``repairs``, the parser must report fewer findings about the new file than about the old
+    file.
     """
 
     code: str
@@ -96,7 +96,7 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
 def untidy_tags(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Yield the findings about the spelling of the tags in a front matter.
+    """Yield the findings about how the tags in a front matter are written.
 
     ``tags`` are the parsed tags.
     """
@@ -107,7 +107,7 @@ def untidy_tags(
 
 
 def is_perhaps_untidy(data: bytes) -> bool:
-    """Tell from the bytes whether `untidy` may find something. Tags are not considered."""
+    """Tell from the bytes whether `untidy` may find something, apart from findings about tags."""
     if b"\r" in data or b"\0" in data:
         return True
     _, *rulers = (b"\n" + data.removeprefix(MARK)).split(b"\n---")
@@ -115,10 +115,10 @@ def is_perhaps_untidy(data: bytes) -> bool:
 
 
 def autofix(data: bytes, *, folder_name: str, wanted: IsWanted) -> Autofix | None:
-    """Return SKILL.md with the ``wanted`` findings (by code) repaired; None if nothing changes.
+    """Return SKILL.md with the ``wanted`` findings (codes) repaired; None if nothing changes.
 
-    Binary and invalid files are not changed. Neither is a file with a lone CR, because readers
-    don't agree whether it ends a line.
+    Binary and invalid files are not changed. A file with a lone CR is not changed either, because
+    readers disagree whether a CR ends a line.
     """
     document = parse_document(data, folder_name=folder_name)
     if not document.usable or b"\0" in data or data.count(b"\r") > data.count(b"\r\n"):
@@ -162,9 +162,9 @@ def _line_ends(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
 
 
 def _fewer_ends(text: str) -> tuple[int, int] | None:
-    """Return the first line end of the rarer kind, and the number of line ends of this kind.
+    """Return the first line end of the rarer type (LF or CR LF), and how often this type occurs.
 
-    Return None if all line ends are of one kind, or if there is a lone CR.
+    Return None if all line ends have the same type, or if there is a lone CR.
     """
     long = text.count("\r\n")
     short = text.count("\n") - long
@@ -188,7 +188,7 @@ def _closer(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
 
 
 def _delimiters(text: str, parts: Split) -> list[re.Match[str]]:
-    """Return the `---` lines around the front matter that end in spaces."""
+    """Return the `---` lines around the front matter that have spaces at their ends."""
     front = parts.front or ""
     end = text.find(front, 3) if front else LINE.match(text).end()  # type: ignore[union-attr]
     found = (_SPACES.match(text), _SPACES.match(text, end + len(front)))
@@ -202,9 +202,9 @@ def _is_own(parts: Split, document: Document) -> bool:
 
 
 def _valid_yaml(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
-    """Yield the document with all broken values repaired, then with those that can be repaired.
+    """Yield the document with all broken values repaired, then with only some of them repaired.
 
-    The second candidate is made by adding one repair after another, if it keeps the values.
+    The second result has each repair that keeps the values, added one after another.
     """
     if not any(found.code.startswith("yaml-") for found in document.diagnostics):
         return
@@ -259,7 +259,7 @@ def _tags(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
 def _misspelt(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[tuple[FieldValue, tuple[str, ...]]]:
-    """Yield the values in which tags are spelled unusually, each with the usual spelling.
+    """Yield the values with tags in an unusual spelling, each with the usual spelling.
 
     Letter case stays, because some readers print tags as written. A person must correct tags that
     the parser ignored or did not understand.
@@ -282,7 +282,7 @@ def _misspelt(
 
 
 def _name(document: Document, folder_name: str, wanted: IsWanted) -> Iterator[_Step]:
-    """Set the name to the folder's name if they differ only in case, spaces and underscores."""
+    """Set the name to the folder's name if both differ only in case, spaces and underscores."""
     codes = {"name-differs-from-folder"}
     name = document.name
     if name.lower() != name:

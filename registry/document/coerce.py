@@ -1,4 +1,4 @@
-"""Convert the values that people write into the types of the fields: lists, words, booleans."""
+"""Convert the values in front matter into the types of the fields: lists, words, booleans."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
 class UnknownShape(TypeError):
-    """The shape of a value (such as a mapping in place of text) can't be read for its field."""
+    """A field can't have a value of this shape, such as a mapping in place of text."""
 
     def __init__(self) -> None:
         super().__init__("a value of this type can't be used for its field")
@@ -111,8 +111,8 @@ def texts(value: JsonValue) -> Iterator[str]:
 def names(value: JsonValue) -> Iterator[str]:
     """Yield the names in ``value``.
 
-    Text and lists of text are read by `texts`. A mapping in a list gives its ``name`` or ``key``,
-    or else its keys. If ``value`` is a mapping, its keys are the names.
+    `texts` reads text and lists of text. In a list, a mapping counts as its ``name`` or ``key``;
+    without these, each of its keys is a name. If ``value`` is a mapping, its keys are the names.
     """
     if isinstance(value, Mapping):
         yield from map(clean_line, value)
@@ -177,7 +177,10 @@ def tools(value: JsonValue) -> Iterator[str]:
 
 
 def _split_tools(text: str) -> Iterator[str]:
-    """Split ``text`` at its commas; if all commas are in parentheses, split it at its spaces."""
+    """Split ``text`` at its commas.
+
+    If it has commas only in parentheses, split it at its spaces.
+    """
     depth = 0
     parts: list[str] = []
     for part in _TOOL.findall(text):
@@ -191,7 +194,7 @@ def _split_tools(text: str) -> Iterator[str]:
 
 
 def _as_text(value: JsonValue, depth: int) -> JsonValue:
-    """Convert parsed JSON to the value that YAML gives for the same text: every scalar is text."""
+    """Convert parsed JSON to the value that YAML gives for the same text: all scalars are text."""
     if depth > 16:  # noqa: PLR2004 - the limit that holds for YAML
         raise UnknownShape
     if isinstance(value, Mapping):

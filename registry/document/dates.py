@@ -1,4 +1,4 @@
-"""Dates as people write them, as UTC timestamps: ISO 8601 with seconds, ending in ``Z``."""
+"""Parse dates as people write them into UTC timestamps: ISO 8601 with seconds, ending in ``Z``."""
 
 import calendar
 import re
@@ -47,25 +47,25 @@ _AGE: Final = re.compile(
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _MONTHS_A_YEAR: Final = 12
 _MAX_LENGTH: Final = 100
-"""Maximum number of characters of a text that may be a date."""
+"""Maximum number of characters of a text that is parsed as a date."""
 
 
 def parse_date(text: str) -> str | None:
-    """Return ``text`` as a UTC timestamp; None if it is not a valid date.
+    """Return ``text`` as a UTC timestamp; None if it isn't a valid date.
 
-    Reads ISO 8601, ``2026-01``, ``2026/01/15``, ``15 January 2026``, ``January 15, 2026`` and
-    seconds since 1970. If words follow a date and a space, they are ignored. A time without a zone
-    is UTC.
+    The accepted forms are ISO 8601, ``2026-01``, ``2026/01/15``, ``15 January 2026``, ``January 15,
+    2026`` and seconds since 1970. If a space and words follow a date, they are ignored. A time
+    without a zone is UTC.
     """
     found = _read(text)
     return None if found is None else _format(found[0])
 
 
 def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
-    """Return the UTC timestamp that a filter means by ``text``.
+    """Return the UTC timestamp for a date in a filter.
 
     ``text`` is a date, a timestamp, ``today``, ``yesterday`` or an age such as ``7d`` (s, m, h, d,
-    w, mo, y) before ``now``. If ``end_of_day``, a day or month means its last second. Raises
+    w, mo, y) before ``now``. If ``end_of_day``, a day or month stands for its last second. Raises
     ValueError if ``text`` has another form; the message lists the accepted forms.
     """
     words = text.strip().lower()
@@ -94,11 +94,11 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
 
 
 def moment(value: str | date | timedelta, *, end: bool = False) -> str:
-    """Return the UTC timestamp for a filter's value: text as in `parse_when`, or a Python value.
+    """Return the UTC timestamp for a value of a filter: text as in `parse_when`, or a Python value.
 
-    A `timedelta` is an age: the time since the timestamp. If ``end``, a day means its last second.
-    Times without a zone are UTC. Raises ValueError if the value is invalid; the message lists the
-    accepted forms.
+    A `timedelta` is an age: the time since the timestamp. If ``end``, a day stands for its last
+    second. Times without a zone are UTC. Raises ValueError if the value is invalid; the message
+    lists the accepted forms.
     """
     if isinstance(value, str):
         return parse_when(value, datetime.now(UTC), end_of_day=end)
@@ -115,7 +115,7 @@ def moment(value: str | date | timedelta, *, end: bool = False) -> str:
 
 
 def _read(text: str) -> tuple[datetime, str] | None:
-    """Return the time that ``text`` names, and its precision: ``second``, ``day`` or ``month``."""
+    """Return the time in ``text``, and its precision: ``second``, ``day`` or ``month``."""
     text = text.strip()[:_MAX_LENGTH]
     match = _NUMERIC.match(text) or _COMPACT.fullmatch(text) or _CHINESE.match(text)
     if match is None:
@@ -134,7 +134,8 @@ def _read(text: str) -> tuple[datetime, str] | None:
             int(day or 1),
             int(hour or 0),
             int(facts.get("minute") or 0),
-            min(int(second or 0), 59 if second == "60" else 60),  # a leap second has no datetime
+            # a datetime can't have the second 60 of a leap second
+            min(int(second or 0), 59 if second == "60" else 60),
             tzinfo=UTC,
         ) - _offset(facts.get("zone"))
     except (ValueError, OverflowError):
@@ -152,7 +153,7 @@ def _offset(zone: str | None) -> timedelta:
 def _before(now: datetime, count: int, unit: str) -> datetime:
     """Return ``now`` minus ``count`` units.
 
-    If the resulting month doesn't have the day, the month's last day is used.
+    If the resulting month is too short for the day, use the last day of the month.
     """
     if unit in _SECONDS:
         return now - timedelta(seconds=count * _SECONDS[unit])

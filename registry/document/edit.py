@@ -1,8 +1,8 @@
-"""Change fields of a SKILL.md and keep every other byte.
+"""Change fields of a SKILL.md without changing any other byte.
 
 A changed field stays at its position in the file, in the dialect of the file. A new field is added
-where the registry usually writes it. The result is parsed again. If fields would change that the
-caller didn't name, nothing is written and `EditImpossible` gives the reason.
+at the position that the registry normally uses. The result is parsed again. If this shows a change
+of any other field, nothing is written, and `EditImpossible` gives the reason.
 """
 
 import json
@@ -63,13 +63,12 @@ def edit_document(
     name: str | None = None,
     folder_name: str | None = None,
 ) -> str:
-    """Return the whole ``text`` of a SKILL.md with new values of the fields that are not None.
+    """Return the text of a SKILL.md with new values for the fields that are not None.
 
-    ``body`` replaces everything after the front matter except the blank line. Empty tags remove the
-    present tags; an empty ``kind`` removes the present kind. ``name`` is written only if the front
-    matter has a name; otherwise the name of the folder is the skill's name. If front matter must be
-    added, ``folder_name`` becomes the name in it. Fields whose values are equal already are not
-    changed.
+    ``body`` replaces all text after the front matter except the blank line. Empty tags remove all
+    tags; an empty ``kind`` removes the kind. ``name`` is written only if the front matter has a
+    name; otherwise the name of the folder is the skill's name. If front matter must be added,
+    ``folder_name`` becomes the name in it. Fields that already have the new value are not changed.
 
     Raises `EditImpossible` if a change would damage the file.
     """
@@ -187,7 +186,7 @@ def _with_kind(text: str, document: Document, word: str, folder: str | None) -> 
 def _added(text: str, document: Document, key: str, value: str) -> str:
     """Return the document with a new key in `metadata`.
 
-    If `metadata` is broken, the key is added at the top level.
+    If `metadata` is broken, at the top level.
     """
     front = Front(text, document)
     try:
@@ -248,7 +247,7 @@ def _yaml(value: JsonValue) -> str:
 def _with_front(
     text: str, document: Document, folder: str | None, description: str | None = None
 ) -> str:
-    """Return the document with front matter, which is added if it is missing."""
+    """Return the document with front matter; add front matter if it has none."""
     if document.body != document.text:
         return text
     newline = newline_of(text)
@@ -261,7 +260,7 @@ def _with_front(
 
 
 def _present(document: Document, where: Places) -> list[FieldValue]:
-    """Return the values of the keys at ``where`` that exist in the front matter, even if empty."""
+    """Return the values (even empty) of the keys at ``where`` that exist in the front matter."""
     return list(Fields(YamlReading(dict(document.front_matter))).present(where))
 
 
@@ -296,7 +295,7 @@ def _check(
         raise EditImpossible("the new parameters would not be read back as given")
     asked = [_PLACES[field] for field in wanted]
     if before.body == before.text and after.body != after.text:
-        asked += [DESCRIPTION, NAME]  # The edit also added front matter.
+        asked += [DESCRIPTION, NAME]  # The edit also added front matter, which has these fields.
     if parameters is not None:
         asked.append(PARAMETERS)
     if _without(before, asked) != _without(after, asked):
@@ -311,7 +310,7 @@ def _check(
 
 
 def _check_others(before: Document, after: Document, changed: set[str]) -> None:
-    """Raise `EditImpossible` if a field differs that is not in ``changed``."""
+    """Raise `EditImpossible` if the edit changed a field that isn't in ``changed``."""
     for field in _FIELDS:
         if field not in changed and getattr(after, field) != getattr(before, field):
             raise EditImpossible(f"the {field} would change as well")

@@ -1,4 +1,4 @@
-"""Canonical fields of a front matter, for any spelling of the keys and any dialect."""
+"""Read the fields of a front matter, whatever dialect or spelling the keys have."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 Path: TypeAlias = tuple[str, ...]
 Places: TypeAlias = Sequence[tuple[str, str]]
 
-# Sections below `metadata`, by the name used in `Places`; OpenClaw has had several names.
+# Sections below `metadata`, by the name in `Places`; OpenClaw has used several names.
 _SECTIONS: Final = (
     *((name, "claw") for name in ("openclaw", "clawdbot", "clawdis", "moltbot")),
     ("hermes", "hermes"),
@@ -25,14 +25,14 @@ _SEPARATORS: Final = str.maketrans("", "", "-_.")
 
 
 def places(paths: str) -> Places:
-    """Parse words of the form ``section.key`` into pairs; a key at the top level has section ""."""
+    """Parse words of the form ``section.key`` into pairs; at the top level, the section is ""."""
     return tuple(
         (section, key) for section, _, key in (path.partition(".") for path in paths.split())
     )
 
 
 class FieldValue(NamedTuple):
-    """A value of the front matter, with its path (the keys that lead to it).
+    """A value in the front matter, with its path (the keys that lead to the value).
 
     ``line`` is the line of the first of these keys.
     """
@@ -48,7 +48,7 @@ class FieldValue(NamedTuple):
 
 
 class Fields:
-    """Looks up keys in a front matter, and adds unreadable values to ``findings``."""
+    """Looks up keys in a front matter, and collects ``findings`` about unreadable values."""
 
     def __init__(self, reading: YamlReading) -> None:
         self.findings: list[Diagnostic] = []
@@ -70,7 +70,7 @@ class Fields:
                 self.unknown(self._value((name,), value))
 
     def present(self, where: Places) -> Iterator[FieldValue]:
-        """Yield the values, even if empty, of the keys at ``where`` that the front matter has."""
+        """Yield the values (even empty ones) of the keys at ``where`` that the front matter has."""
         sections = self._sections
         for section, key in where:
             if section in sections and key in (found := sections[section])[1]:
@@ -82,7 +82,10 @@ class Fields:
         return filter(lambda found: found.value not in (None, ""), self.present(where))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
-        """Return the first value at ``where`` that the function ``shape`` can read, or None."""
+        """Return the first value at ``where`` that the function ``shape`` can read.
+
+        None if there is none.
+        """
         for value in self.values(where):
             try:
                 result = shape(value.value)
@@ -112,9 +115,9 @@ class Fields:
         return FieldValue(path, value, self._lines.get(path[0]))
 
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
-        """Add ``value`` as a section in which keys are looked up.
+        """Add ``value`` as a section in which keys are looked up; return whether this is possible.
 
-        ``value`` must be a mapping, or the JSON text of a mapping; otherwise False is returned.
+        ``value`` must be a mapping, or the JSON text of a mapping.
         """
         if isinstance(value, str):
             value = coerce.from_json(value)
@@ -124,9 +127,9 @@ class Fields:
 
 
 def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    """Return ``mapping`` by folded key (see `_fold`).
+    """Return ``mapping`` with folded keys (see `_fold`).
 
-    If several keys fold alike, the first key with a value wins.
+    If several keys have the same folded form, the first of them with a value counts.
     """
     found: dict[str, tuple[str, JsonValue]] = {}
     for key, value in mapping.items():
@@ -146,8 +149,8 @@ def _fold(key: str) -> str:
     return FOREIGN_KEYS.get(key, key)
 
 
-# The keys from which each field is read, in order of precedence: `section.key`, both folded (see
-# `_fold`). The section is empty at the top level; `claw` stands for all names of OpenClaw.
+# The keys that can have each field, in order of precedence: `section.key`, both folded (see
+# `_fold`). At the top level, the section is empty. `claw` means all names of OpenClaw.
 NAME: Final = places(".name")
 DESCRIPTION: Final = places(".description")
 TAGS: Final = places(".tags metadata.tags hermes.tags claw.tags claw.keywords .keywords")
@@ -168,9 +171,9 @@ _HIDDEN: Final = places(".disablemodelinvocation")
 
 
 def normalise(reading: YamlReading) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Return the canonical fields of a `Document` and the findings.
+    """Return the fields of a `Document`, in their canonical form, and the findings.
 
-    ``name`` and ``description`` are missing if the front matter lacks them.
+    ``name`` and ``description`` are missing if the front matter doesn't have them.
     """
     fields = Fields(reading)
     found: dict[str, Any] = {
@@ -218,9 +221,9 @@ def _tags(fields: Fields) -> tuple[str, ...]:
 
 
 def _created(fields: Fields) -> str | None:
-    """Return the first date that can be read.
+    """Return the first readable date.
 
-    If no date can be read, add a finding about the first one.
+    If there are dates but none is readable, add a finding about the first one.
     """
     unreadable: FieldValue | None = None
     for value in fields.values(_CREATED):
@@ -256,7 +259,7 @@ def _prose(fields: Fields, key: str, value: FieldValue) -> str:
 
 
 def _source(value: JsonValue) -> str:
-    """Return a list or mapping nearly as written in the file, such as `[TODO]` or `{{name}}`."""
+    """Return a list or mapping almost as the file has it, such as `[TODO]` or `{{name}}`."""
     if isinstance(value, Mapping):
         pairs = (
             str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()

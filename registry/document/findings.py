@@ -8,10 +8,10 @@ from registry.model import Diagnostic, Document, Severity
 from registry.text import shorten
 
 NEAR: Final = 300
-"""Number of characters around a match that are read as its context."""
+"""Number of characters around a match that count as its context."""
 
 SHOWN: Final = 160
-"""Maximum number of characters of a match in a message."""
+"""Maximum number of characters of a match that a message shows."""
 
 _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
@@ -19,7 +19,7 @@ _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 class Rule(NamedTuple):
     """The severity and the meaning of a finding's code.
 
-    The documentation of the codes is generated from these rules.
+    The program generates the documentation of the codes from these rules.
     """
 
     severity: Severity
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 class Passage(NamedTuple):
     """A suspicious passage: its code, its offset in the text, and the matched text.
 
-    ``quoted``: the text is probably an example of an attack.
+    ``quoted`` means that the text is probably an example of an attack.
     """
 
     code: str
@@ -41,8 +41,8 @@ class Passage(NamedTuple):
 def printable(text: str, limit: int = 80) -> str:
     """Return ``text`` as one printable line of at most ``limit`` characters.
 
-    Quotations in messages come from skills: characters that control a terminal, or are invisible,
-    become escapes.
+    Messages quote skills. So characters that control a terminal, and invisible characters, become
+    escapes.
     """
     text = shorten(text, limit)
     if not text.isprintable():
@@ -58,7 +58,7 @@ def join_some(items: Iterable[str]) -> str:
 
 
 def key_lines(document: Document) -> Mapping[str, int]:
-    """Map the top-level keys of the front matter to their lines in the file."""
+    """Return a map from each top-level key of the front matter to its line in the file."""
     lines: dict[str, int] = {}
     head = document.text.split("\n", document.body_line - 1)[: document.body_line - 1]
     for number, line in enumerate(head, 1):
@@ -68,7 +68,7 @@ def key_lines(document: Document) -> Mapping[str, int]:
 
 
 CODES: Final[Mapping[str, Rule]] = {
-    # The file itself.
+    # Problems of the whole file.
     "empty": Rule("error", "the file has no text"),
     "not-utf8": Rule("error", "the file is not UTF-8"),
     "not-text": Rule(
@@ -76,7 +76,7 @@ CODES: Final[Mapping[str, Rule]] = {
     ),
     "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
     "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
-    # Where the front matter begins and ends.
+    # Problems of the beginning and the end of the front matter.
     "front-matter-missing": Rule("warning", "there is no front matter"),
     "front-matter-empty": Rule("warning", "the front matter has no keys"),
     "front-matter-late": Rule("warning", "the front matter does not begin on the first line"),
@@ -88,7 +88,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "yaml-alias": Rule("error", "a YAML alias (`*name`) repeats a value; aliases are not allowed"),
     "yaml-tag": Rule("error", "a value has a custom YAML tag (`!name`)"),
     "yaml-depth": Rule("error", "lists or mappings are nested too deeply"),
-    # YAML that was repaired.
+    # Invalid YAML that was repaired.
     "yaml-duplicate-key": Rule("warning", "a key occurs twice; the first value is used"),
     "yaml-block-text": Rule("warning", "a block of text begins on the same line as `|` or `>`"),
     "yaml-colon": Rule("warning", "a value without quotes contains a colon and a space"),
@@ -133,5 +133,5 @@ CODES: Final[Mapping[str, Rule]] = {
 
 
 def finding(code: str, message: str, line: int | None, fix: str) -> Diagnostic:
-    """Return the `Diagnostic` of ``code`` at ``line`` of the skill file, counted from 1."""
+    """Return the `Diagnostic` for ``code`` at ``line`` of the skill file; the first line is 1."""
     return Diagnostic(code, CODES[code].severity, message, line, fix)

@@ -1,4 +1,4 @@
-"""Change single values of a front matter; all other text stays as written."""
+"""Change single values of a front matter; the other text stays the same."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from registry.model import Document
 
 
 class Unplaced(Exception):
-    """The text is not valid YAML, or the positions of its values in the text are unknown."""
+    """The text isn't valid YAML, or the positions of its values in the text are unknown."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class KeyLines:
-    """The lines of one key of a broken front matter.
+    """The lines of one key in a broken front matter.
 
     ``head`` is the offset after the key's colon.
     """
@@ -71,8 +71,9 @@ def read_nodes(text: str) -> Node:
     import yaml
 
     try:
-        read_mapping(text)  # refuses text that would recurse or expand without end
-        composed = yaml.compose(text, Loader=yaml.SafeLoader)  # libyaml's marks have no index
+        read_mapping(text)  # refuses text that would cause endless recursion or expansion
+        # the marks (positions) of libyaml have no index
+        composed = yaml.compose(text, Loader=yaml.SafeLoader)
     except (Broken, YamlRefused, yaml.YAMLError, ValueError, RecursionError):
         raise Unplaced from None
     if not isinstance(composed, yaml.MappingNode):
@@ -83,8 +84,8 @@ def read_nodes(text: str) -> Node:
 def entries(front: str) -> list[KeyLines]:
     """Return the lines of the outermost keys of ``front``.
 
-    The lines are split as for the repair of broken YAML. An entry ends after its last line that is
-    neither blank nor an unindented comment.
+    The lines are split as for the repair of broken YAML. An entry ends before trailing blank lines
+    and comments without indentation.
     """
     lines = LINE.findall(front)
     starts = list(accumulate(map(len, lines), initial=0))
@@ -104,7 +105,7 @@ def entries(front: str) -> list[KeyLines]:
 def follow(root: Node, path: Sequence[str]) -> tuple[Node, Node] | None:
     """Return the key and the value at ``path``.
 
-    Returns None if a key on the path is missing, or if the path leads into text.
+    Returns None if a key on the path is missing, or if the path continues into a text.
     """
     pair: tuple[Node, Node] | None = None
     node = root
@@ -157,9 +158,9 @@ class EditImpossible(ValueError):
 
 
 class Front:
-    """The front matter of a document, for changes of single values.
+    """The front matter of a document, with methods that change single values.
 
-    Raises `EditImpossible` if the front matter is not on separate lines.
+    Raises `EditImpossible` if the front matter isn't on lines of its own.
     """
 
     def __init__(self, text: str, document: Document) -> None:
@@ -198,7 +199,7 @@ class Front:
         )
 
     def set_words(self, path: Path, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return the document with the list ``words`` at ``path``, in the present list's style.
+        """Return the document with the list ``words`` at ``path``, in the style of the old list.
 
         Items that are already in the list keep their spelling unless ``spelled`` is True.
         """
@@ -225,7 +226,7 @@ class Front:
     def set_source(self, path: Path, lines: Sequence[str], flow: str) -> str:
         """Return the document with new YAML at ``path``.
 
-        The YAML is ``lines`` below the key, or ``flow`` on the line of the key.
+        The YAML is either ``lines`` below the key, or ``flow`` on the line of the key.
         """
         base, node, key = self._find(path)
         if node is None:
@@ -287,7 +288,7 @@ class Front:
     def _find(self, path: Path) -> tuple[int, Node | None, Node]:
         """Return the base offset, the value and the key at ``path``.
 
-        In broken YAML the value is None.
+        In broken YAML, the value is None.
         """
         if self._root is not None:
             pair = follow(self._root, path)
@@ -330,9 +331,9 @@ class Front:
         return self._replace(start, end, new)
 
     def _put_lines(self, base: int, node: Node, words: Sequence[str], *, spelled: bool) -> str:
-        """Return the document with a list of one item a line.
+        """Return the document with a list that has one item on each line.
 
-        The lines of items that were in the list before are not changed.
+        The lines of items that were in the list before don't change.
         """
         indent = " " * node.column
         begin = above = base + node.start
@@ -347,7 +348,7 @@ class Front:
         return self._replace(begin, above, self.newline.join(rows).lstrip(" "))
 
     def _flow(self, base: int, node: Node, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return a list in brackets. Items that were in the list before keep their spelling."""
+        """Return a list in brackets; items that were in the list before keep their spelling."""
         kept = {
             word: self.front[base + item.start : base + item.end]
             for item in node.items
@@ -377,9 +378,9 @@ def _broken(path: Path) -> EditImpossible:
 
 
 def _only_tag(item: Node, *, spelled: bool) -> str | None:
-    """Return the tag if a list item consists of exactly one tag.
+    """Return the tag if a list item consists of exactly one tag, else None.
 
-    ``spelled``: keep its letter case, and require that the item has no other text.
+    If ``spelled``, the letter case stays, and the item must have no other text.
     """
     if item.items or item.pairs:
         return None

@@ -21,11 +21,11 @@ FOREIGN_KEYS: Final = {
 }
 """Keys in Chinese from machine translation, with the English keys.
 
-Often a full-width colon follows them.
+A full-width colon often follows these keys.
 """
 
 _FOREIGN: Final = "|".join(FOREIGN_KEYS)
-# Spaces include the no-break space of word processors.
+# The spaces include the no-break space that word processors insert.
 _OPENING: Final = re.compile(r"---[ \t\u00a0\u3000]*(?:\r\n|\n|\r|\Z)")
 _CLOSING: Final = re.compile(r"^" + _OPENING.pattern, re.MULTILINE)
 LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
@@ -59,18 +59,17 @@ _RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
 _GLUED: Final = re.compile(r"---(?=[^-\s])")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _MAX_END: Final = 128 * 1024
-"""Number of characters from the top in which the end of a front matter without `---` is searched.
-"""
+"""Number of characters in which to search for the end of a front matter without `---`."""
 
 _MAX_START: Final = 60
-"""Number of lines from the top in which a front matter below other text is searched."""
+"""Number of lines in which to search for the start of a front matter below other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """The front matter and the body of a document; ``front`` is None without front matter.
 
-    Line numbers count from 1. ``fenced``: both `---` lines are in the usual positions.
+    Line numbers count from 1. If ``fenced``, both `---` lines are in the usual positions.
     """
 
     front: str | None
@@ -97,7 +96,8 @@ def split(text: str) -> Split:
 
 def split_loosely(text: str) -> Split:
     """Split ``text`` where its lines look like front matter, with or without `---` lines."""
-    # Text after the limit counts as one line: front matter of this length is refused anyway.
+    # The rest after the limit counts as one line, because such a long front matter is refused
+    # anyway.
     lines = LINE.findall(text, 0, _MAX_END)
     if len(text) > _MAX_END:
         lines.append(text[_MAX_END:])
@@ -124,7 +124,7 @@ def split_loosely(text: str) -> Split:
 
 
 def outer_keys(lines: Sequence[str]) -> list[tuple[int, int, re.Match[str]]]:
-    """Return the keys that have the same indentation as the first key.
+    """Return the keys with the same indentation as the first key.
 
     Each result is the index of the line, the indentation, and the match of `KEY`.
     """
@@ -143,7 +143,10 @@ def bare_key(key: str) -> str:
 
 
 def ends_early(front: str) -> bool:
-    """Tell whether ``front`` includes Markdown, because its last `---` is a horizontal rule."""
+    """Tell whether ``front`` also contains Markdown.
+
+    This happens if the body has a horizontal rule, which looks like a closing `---`.
+    """
     lines = front.splitlines()
     for index, line in enumerate(lines):
         if _GLUED.match(line) or line.strip() == "---":
@@ -181,7 +184,7 @@ def _keys_follow(lines: Sequence[str], start: int) -> bool:
 def _until_no_key(lines: Sequence[str], start: int) -> Split:
     """Collect lines that look like keys, values or comments.
 
-    The first other line ends the front matter; its number is recorded.
+    The first other line ends the front matter, and the number of this line is recorded.
     """
     end = start
     open_value = False
@@ -199,7 +202,7 @@ def _until_no_key(lines: Sequence[str], start: int) -> Split:
             open_value = True
         elif inner.startswith("#"):
             if index == start or not lines[index - 1].strip() or _HEADING.match(inner[1:]):
-                break  # a heading; a comment follows another line directly
+                break  # this is a heading, because a comment has no blank line before it
         elif not (inner[:1] in " \t" or (open_value and inner[:1] in "-]}")):
             break
         end = index + 1
@@ -207,7 +210,7 @@ def _until_no_key(lines: Sequence[str], start: int) -> Split:
 
 
 def _closed_by(lines: Sequence[str], start: int, index: int) -> Split | None:
-    """Return the front matter and the body if the line at ``index`` ends the front matter."""
+    """If the line at ``index`` ends the front matter, return the front matter and the body."""
     line = lines[index]
     if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
         exact = _OPENING.fullmatch(line) is not None
@@ -227,7 +230,7 @@ def _not_closed(found: Split, line: int) -> Split:
 
 
 def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
-    """Read keys that follow the opening `---` on the same line."""
+    """Read keys on the same line as the opening `---`."""
     text = lines[index].strip().lstrip("-").strip()
     if not _NAMING_KEY.match(text):
         return None
@@ -245,7 +248,7 @@ def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
 
 
 def _further_down(lines: Sequence[str], first: int) -> Split | None:
-    """Find front matter below other text, or inside a code fence."""
+    """Find a front matter that is below other text or inside a code fence."""
     for index in range(first, min(len(lines), _MAX_START)):
         line = lines[index]
         fence = _FENCE.fullmatch(line) is not None
@@ -270,7 +273,7 @@ def _further_down(lines: Sequence[str], first: int) -> Split | None:
 
 
 def _open_fence(found: Split) -> Split:
-    """Remove the closing line of the code fence from the body."""
+    """If a code fence surrounds the front matter, remove the fence's last line from the body."""
     body = found.body.lstrip()
     first, _, rest = body.partition("\n")
     if _FENCE.fullmatch(first):
@@ -293,16 +296,16 @@ _SCALARS: Final = (
 
 
 def front_matter_json(text: str) -> dict[str, JsonValue] | None:
-    """Return the front matter of a valid SKILL.md; None if it is not valid YAML.
+    """Return the front matter of a valid SKILL.md; None if it isn't valid YAML.
 
-    `parse_document` refuses aliases and deep nesting. But this text may come from a database row
-    that another user of a server wrote. So aliases are also refused here.
+    Aliases are refused here, although `parse_document` refused them earlier. The text may come from
+    a database row that another user of a server wrote.
     """
     return _load(text, _loader())
 
 
 def scalar_texts(text: str) -> dict[str, JsonValue]:
-    """Parse YAML with every scalar as the text in the file; return {} if it is not valid."""
+    """Parse YAML with every scalar as the text in the file; return {} if the YAML isn't valid."""
     import yaml
 
     return _load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)) or {}
@@ -324,7 +327,7 @@ def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
 def _json(value: Any, seen: set[int]) -> Any:
     """Return a value as JSON. Raises ValueError if an alias repeats it."""
     if isinstance(value, dict | list):
-        if id(value) in seen:  # nested aliases on a few lines can expand beyond any memory
+        if id(value) in seen:  # a few lines of nested aliases can expand beyond all memory
             raise ValueError("an alias")
         seen.add(id(value))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The labels of versions, such as ``1.2.0``: which texts can be a label, and their order."""
+"""The labels of versions, such as ``1.2.0``: their allowed form and their order."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ RULE: Final = (
 """The rule for labels, for messages."""
 
 REUSED: Final = "version-reused"
-"""Code of the finding that a version's files differ from those that the label had first."""
+"""Code of the finding that a label already belongs to other files."""
 
 REUSED_FINDING: Final[tuple[Severity, str, str]] = (
     "info",
@@ -46,7 +46,7 @@ def is_label(text: str) -> bool:
 
 
 def split(handle: str) -> tuple[str, str] | None:
-    """Split ``NAME@LABEL`` at its last ``@``; return None if the handle has no label."""
+    """Split ``NAME@LABEL`` at the last ``@``; return None if there is no label."""
     name, at, label = handle.rpartition("@")
     return (name, label) if at and name and is_label(label) else None
 
@@ -58,9 +58,9 @@ def reused(label: str, path: str | None) -> Diagnostic:
 
 
 def ordered(some: Iterable[T], label: Callable[[T], str], time: Callable[[T], Any]) -> list[T]:
-    """Sort versions, the oldest first: as SemVer, else as PEP 440, else by time.
+    """Sort versions, the oldest first: by SemVer, else by PEP 440, else by time.
 
-    A rule applies only if all labels follow it. Versions that are equal by the rule are sorted by
+    SemVer and PEP 440 are used only if all labels follow the standard. Equal versions are sorted by
     time.
     """
     found = sorted(some, key=time)
@@ -77,12 +77,15 @@ def _compare(one: tuple[Any, Any], other: tuple[Any, Any]) -> int:
 
 
 def _semver(label: str) -> Any:
-    """Return a key by SemVer's order; None if the label isn't SemVer. Build metadata is ignored."""
+    """Return a sort key by SemVer's rules, without build metadata.
+
+    None if the label isn't SemVer.
+    """
     found = _SEMVER.fullmatch(label)
     if found is None:
         return None
     *numbers, early = found.groups()
-    # A pre-release comes before the release; numbers come before other words.
+    # A pre-release comes before the release, and numbers come before other words.
     words = [
         (0, int(one), "") if one.isdigit() else (1, 0, one) for one in (early or "").split(".")
     ]

@@ -1,4 +1,7 @@
-"""Read and write miniclaw's Markdown template and its parameters; find a body's first words."""
+"""Read and write miniclaw's Markdown template and its parameters.
+
+Find the first words of a body.
+"""
 
 import json
 import re
@@ -28,13 +31,13 @@ def cell(text: str) -> str:
 def with_breaks(text: str) -> str:
     """Return the ``text`` of a table cell with each `<br>` as a line break.
 
-    Escaped bars (``|``) must already be unescaped.
+    The caller must have unescaped the bars (``|``).
     """
     return _BREAK.sub(_read_break, text)
 
 
 def default_cell(parameter: Parameter) -> str:
-    """Return the table cell for a parameter's default.
+    """Return the table cell for the default of a parameter.
 
     Raises ValueError if the default doesn't have the parameter's type.
     """
@@ -55,7 +58,7 @@ def default_cell(parameter: Parameter) -> str:
 
 
 def read_default(text: str, parameter: Parameter) -> JsonValue:
-    """Return the default of ``parameter`` that a table cell stands for.
+    """Return the default of ``parameter`` from a table cell.
 
     ``text`` is the text of the cell without Markdown.
     """
@@ -78,9 +81,9 @@ def clean(text: str) -> str:
 
 
 def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
-    """Return the Markdown table of ``parameters`` without a final line end.
+    """Return the Markdown table of ``parameters`` without a line end after it.
 
-    Returns a sentence if there are no parameters.
+    Without parameters, return a sentence.
     """
     rows = [
         (
@@ -99,9 +102,9 @@ def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
 
 
 def same_parameters(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
-    """Tell whether the parameters ``found`` in a document equal the ``wanted`` ones.
+    """Tell whether the parameters ``found`` in a document equal the ``wanted`` parameters.
 
-    Values that could only be stored as text in a table cell count as equal.
+    If a table cell can store a value only as text, the value and the text count as equal.
     """
     return len(found) == len(wanted) and all(
         (one.name, one.type, one.required) == (other.name, other.type, other.required)
@@ -117,7 +120,10 @@ def _default(parameter: Parameter) -> JsonValue:
 
 
 def _write_break(match: re.Match[str]) -> str:
-    """Double the backslashes before a break, and add one if the text itself contains `<br>`."""
+    """Double the backslashes before a break.
+
+    If the text itself contains `<br>`, add a backslash.
+    """
     return match[1] * 2 + ("<br>" if match[2] == "\n" else "\\" + match[2])
 
 
@@ -132,19 +138,22 @@ def _no_constant(name: str) -> JsonValue:
 
 MAX_PARAMETERS: Final = 200
 FIRST_WORDS: Final = 1024
-"""Maximum number of characters of a description taken from the body (limit of the specification).
+"""Maximum number of characters that become the description if the body provides it.
+
+This is the specification's limit for a description.
 """
 
 MAX_INDENT: Final = 40
-"""Maximum number of blanks and `>` marks before a code fence; with more, it is not a fence."""
+"""Maximum number of blanks and `>` marks before a code fence."""
 
 _MAX_ROW: Final = 10_000
 _MAX_LINES: Final = 1000
-"""Number of lines from the top in which the first paragraph is searched."""
+"""Number of lines at the top of a body in which to search for the first paragraph."""
 
 _TITLE: Final = re.compile(r"skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-# One expression for each mark, because this is much quicker than one for all marks.
+# Each mark has a separate expression, because this is much faster than one expression for all
+# marks.
 _MARKS: Final = {mark: re.compile(f"{mark}{mark[0]}*") for mark in ("```", "~~~", "<!--")}
 _BLANK: Final = re.compile(r"[^\S\r\n]*(?:[\r\n]|\Z)")
 _FACT: Final = re.compile(r"[-*+][ \t]+\*\*([^*:]{1,40}?)[ \t]*:?\*\*[ \t]*:?[ \t]*(.*)")
@@ -164,7 +173,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The values below the headings of miniclaw's template; None or empty if missing."""
+    """The values below the headings of miniclaw's template; a missing value is None or empty."""
 
     name: str | None = None
     description: str | None = None
@@ -186,9 +195,9 @@ class BodyLine(NamedTuple):
 
 @dataclass(slots=True)
 class Section:
-    """A `#` or `##` section, with the offsets of its heading, of the text below it, and of its end.
+    """A `#` or `##` section: the offsets of its heading, of the text below, and of its end.
 
-    In ``lines``, None replaces each line of code or comment, and each deeper heading.
+    In ``lines``, each line of code or comment, and each deeper heading, is replaced by None.
     """
 
     depth: int
@@ -211,7 +220,7 @@ def read_template(body: str) -> Template:
     for section in sections:
         if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
             lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
-    facts = {  # `- **Label**: value`; if a label is repeated, its first value counts
+    facts = {  # `- **Label**: value`; if a label occurs several times, its first value counts
         fact[1].casefold(): (line.number, fact[2].strip())
         for line in reversed(lines.get("metadata", ()))
         if (fact := _FACT.fullmatch(line.text.strip()))
@@ -238,7 +247,7 @@ def read_sections(body: str) -> list[Section]:
             if found:
                 found[-1].end = line.start
             title = heading[2].rstrip()
-            bare = title.rstrip("#")  # a space comes before closing marks
+            bare = title.rstrip("#")  # a space must come before the closing `#` marks
             title = bare.rstrip() if bare[-1:].isspace() else title
             found.append(Section(len(heading[1]), title, line.start, line.end, len(body), []))
         elif found:
@@ -254,7 +263,7 @@ def has_template(body: str) -> bool:
 
 
 def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
-    """Read the first Markdown table of ``lines`` whose header names a parameter column."""
+    """Read the first Markdown table in ``lines`` that has a column for parameters."""
     if (found := find_table(lines)) is None:
         return ()
     start, end = found
@@ -279,9 +288,9 @@ def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
 
 
 def find_table(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the positions of the parameter table, or None.
+    """Return the position of the parameter table; None if there is none.
 
-    The positions are the index of the header, and the index after the last row.
+    The position is the index of the header, and the index after the last row.
     """
     for start, (head, rule) in enumerate(pairwise(map(str.strip, lines))):
         if len(rule) > _MAX_ROW or "|" not in head or not _TABLE_RULE.fullmatch(rule):
@@ -321,9 +330,9 @@ def first_paragraph(body: str) -> str | None:
 
 
 def body_lines(body: str) -> Iterator[BodyLine]:
-    """Yield each line of ``body``, with its offset and whether it is code or a comment.
+    """Yield each line of ``body``, its offset, and whether it is code or a comment.
 
-    Lines end as in CommonMark, not at all line ends of Unicode.
+    A line ends where CommonMark ends it; other line ends of Unicode don't count.
     """
     spans = code_spans(body)
     start = end = at = 0
@@ -350,7 +359,7 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
         at, mark = match.start(), match[0]
         before = body[max(0, at - MAX_INDENT) : at].replace("\r", "\n").rpartition("\n")[2]
         if at < end or before.strip(" \t>") or len(before) == MAX_INDENT:
-            continue  # the match is inside a comment, or not at the beginning of a line
+            continue  # this is inside a comment, or not at the beginning of a line
         comment = mark == "<!--"
         if not nested and (">" in before or not (comment or before in "   ")):
             continue
@@ -369,7 +378,7 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
 
 
 def _columns(head: str) -> list[str]:
-    """Return the meaning of each column of a table. An unknown column has the meaning ""."""
+    """Return the meaning of each column of a table; an unknown column has the meaning ""."""
     return [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(head)]
 
 

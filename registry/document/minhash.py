@@ -1,11 +1,11 @@
 """Estimate the similarity of texts by one-permutation hashing.
 
-The pieces of a text are hashed and sorted into buckets. A sketch stores the lowest hash of each
-bucket. The share of buckets with equal hashes estimates the share of pieces that two texts have in
-common (Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a description and
-the sentences of a body. Skills made from one template share sentences, but not their descriptions.
-Only texts that agree in a whole band of buckets are compared. This avoids comparing every pair of
-texts.
+The pieces of a text are hashed, and each hash belongs to a bucket. A sketch stores the lowest hash
+of each bucket. The share of buckets with equal hashes estimates how many pieces two texts have in
+common (Li, Owen, Zhang 2012, One Permutation Hashing). The pieces are the words of a description
+and the sentences of a body. Skills from the same template share sentences, but have different
+descriptions. Two texts are compared only if they agree in a whole band of buckets. So not every
+pair of texts is compared.
 """
 
 import struct
@@ -18,32 +18,33 @@ SENTENCES: Final = 12
 BAND: Final = 3
 """Number of buckets in a band.
 
-Texts that share 90 % of their sentences agree in at least one band in 99 % of cases. Texts that
-share 50 % of their sentences do so in 40 % of cases.
+If two texts share 90 % of their sentences, they agree in at least one band with a probability of 99
+%. If they share 50 % of their sentences, the probability is 40 %.
 """
 
 WORDS: Final = 8
 
 ALIKE, DESCRIBED_ALIKE = 0.5, 0.5
-"""Minimum shares of common sentences, and of common description words, in near-duplicates."""
+"""Minimum shares of common sentences and of common description words of near-duplicates."""
 
 MIN_SENTENCES, MIN_WORDS = 4, 3
 """Minimum numbers of filled buckets, for sentences and for words.
 
-Shorter texts are not compared.
+Texts with fewer filled buckets are not compared.
 """
 
 MIN_DESCRIPTION: Final = 40
 """Minimum length of a description that is compared, in characters.
 
-Two skills may share a shorter description by chance.
+Shorter descriptions may be equal by chance.
 """
 
 Sketch: TypeAlias = tuple[int, ...]
 """The numbers of a sketch.
 
-First comes the hash of the description (0 if it is too short). Then comes the lowest hash of each
-bucket (0 if empty): first the buckets of sentences, then those of words.
+The first is the hash of the description (0 if the description is too short). Then follows the
+lowest hash of each bucket (0 for an empty bucket): first the buckets of sentences, then the buckets
+of words.
 """
 
 _FORMAT: Final = struct.Struct(f"<{1 + SENTENCES + WORDS}I")
@@ -85,7 +86,7 @@ def unpacked(data: bytes) -> Sketch:
 def keys(data: bytes) -> tuple[bytes, ...]:
     """Return the keys of a sketch: its description and its bands.
 
-    Skills that are nearly the same share at least one key.
+    Near-duplicates share at least one key.
     """
     return _KEYS.unpack_from(data)
 
@@ -97,10 +98,10 @@ Part: TypeAlias = tuple[int, bytes]
 def probes(data: bytes) -> list[list[list[Part]]]:
     """Return a condition that the sketch of each near-duplicate of a text meets.
 
-    The condition is met if at least one item of the result is met. An item is a list of groups of
-    parts. It is met if the other sketch has at least one part of each group. Near-duplicates share
-    the description, or at least half of the filled buckets of sentences and of words. So if you
-    choose more than half of these buckets, near-duplicates share at least one of them.
+    The condition is a list of items; it is met if at least one item is met. An item is a list of
+    groups of parts; it is met if the other sketch has at least one part of each group.
+    Near-duplicates share the description, or at least half of the filled buckets of sentences and
+    of words. So they share at least one bucket of any selection of more than half of these buckets.
     """
     size = len(data) // (1 + SENTENCES + WORDS)
     parts = [(place, data[place : place + size]) for place in range(0, len(data), size)]
@@ -128,7 +129,7 @@ def are_alike(one: Sketch, other: Sketch) -> bool:
 def _share(one: Sketch, other: Sketch, least: int) -> float:
     """Return the share of equal buckets among the filled buckets.
 
-    Returns 0 if both sketches fill fewer than ``least`` buckets.
+    Returns 0 if fewer than ``least`` buckets are filled in both sketches.
     """
     equal, buckets = list(map(eq, one, other)).count(True), len(one)
     if 0 not in one and 0 not in other:

@@ -1,4 +1,4 @@
-"""Rules for the names of new skills. Existing skills keep any name."""
+"""Rules for the names of new skills; existing skills may have any name."""
 
 import re
 from typing import Final
@@ -14,17 +14,20 @@ BUILT_IN_TOOLS: Final = tuple(
 )
 """Names of miniclaw's own tools.
 
-miniclaw reserves these names: skills with them are neither created nor deleted.
+miniclaw reserves these names. So skills with these names are neither created nor deleted.
 """
 
 SNAKE_CASE_REASON: Final = (
     "Name must be snake_case: lowercase letters, numbers, underscores only. "
     "Must start with letter. Max 50 chars."
 )
-"""The reason in miniclaw's contract for refusing a name, word for word."""
+"""The text with which miniclaw refuses a name, exactly as its contract has it."""
 
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders that a search for skills skips, besides folders whose names begin with a dot."""
+"""Folders that a search for skills skips.
+
+It also skips folders with a dot as the first character.
+"""
 
 _FOLDER_BYTES: Final = 255
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
@@ -36,10 +39,10 @@ _DEVICE: Final = re.compile(
 
 
 def check_new_name(name: str) -> str | None:
-    """Return the reason why a new skill can't have this ``name``; None if it can.
+    """Return why a new skill can't have this ``name``; None if it can.
 
-    The rules are those of the Agent Skills specification (`name`), and those of
-    `check_folder_name`, because the folder gets the same name.
+    The name must follow the Agent Skills specification (`name`). It must also follow
+    `check_folder_name`, because the skill's folder gets the same name.
     """
     if not name:
         return "a name is needed"
@@ -55,7 +58,7 @@ def check_new_name(name: str) -> str | None:
 
 
 def check_snake_case(name: str) -> str | None:
-    """Return miniclaw's reason to refuse ``name``; None if its pattern matches the whole name."""
+    """Return miniclaw's reason to refuse ``name``; None if the whole name matches its pattern."""
     return None if _SNAKE_CASE.fullmatch(name) else SNAKE_CASE_REASON
 
 
@@ -65,7 +68,10 @@ def is_built_in(name: str) -> bool:
 
 
 def check_folder_name(name: str) -> str | None:
-    """Return why a skill's folder can't have this ``name`` on every system; None if it can."""
+    """Return why a folder can't have this ``name`` on some operating systems.
+
+    None if it can on all.
+    """
     reason = None
     plain = folded(name)
     if not plain.strip(". "):
@@ -84,5 +90,5 @@ def check_folder_name(name: str) -> str | None:
 
 
 def is_device(name: str) -> bool:
-    """Tell whether Windows treats a file of this name as a device, whatever its extension is."""
+    """Tell whether Windows treats files with this name as a device, with any extension."""
     return _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()) is not None

@@ -17,9 +17,9 @@ from registry.model import Diagnostic, Document
 FRONT_MATTER_BYTES: Final = 64 * 1024
 
 MAX_FINDINGS: Final = 10
-"""Maximum number of findings with one code.
+"""Maximum number of findings with the same code.
 
-The last of them gives the number of further findings.
+The last of them reports the number of further findings.
 """
 
 _PLACEHOLDER: Final = re.compile(
@@ -29,18 +29,18 @@ _PLACEHOLDER: Final = re.compile(
     r"|to ?do|tbd|fixme|\[to ?do[^\]]{0,200}\]|n/a)"
     r"[.:!\u2026]*\s*"
 )
-"""A description that a template or a program wrote, and that doesn't describe the skill."""
+"""Matches a description that a template or program wrote, and that doesn't describe the skill."""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
-"""A file is binary if more than one in this number of characters is NUL."""
+"""If more than one in this number of characters is NUL, the file is binary."""
 
 
 def parse_document(data: bytes, *, folder_name: str) -> Document:
-    """Parse the bytes of a SKILL.md; problems become diagnostics and never raise.
+    """Parse the bytes of a SKILL.md; problems become diagnostics, not exceptions.
 
     ``folder_name`` is the name if the file has none. An invalid file has a diagnostic of severity
-    ``error``, and the parts of its name and description that could be read.
+    ``error``, and those parts of its name and description that were readable.
     """
     try:
         text = data.decode("utf-8")
@@ -119,7 +119,7 @@ def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _clean(text: str, findings: list[Diagnostic]) -> str:
-    """Return ``text`` without characters that readers and databases can't store."""
+    """Return ``text`` without the characters that readers and databases can't store."""
     if text.startswith(_MARK):
         fix = "save the file as UTF-8 without a byte order mark"
         message = "the file begins with a byte order mark"
@@ -162,7 +162,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
                 return parts, _repaired(parts, findings)
             reading = repair(front, line)
         if not reading.values and parts.fenced and front.strip():
-            # The first `---` is a horizontal rule, and was mistaken for the opening line of front
+            # The first `---` is a horizontal rule; the parser mistook it for the start of front
             # matter.
             other = split_loosely(text)
             if other.front is None or other.front_line != line:
@@ -175,7 +175,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
 
 
 def _repaired(parts: Split, findings: list[Diagnostic]) -> YamlReading:
-    """Parse front matter that was found without its `---` lines. Raises `YamlRefused`."""
+    """Parse front matter without `---` lines, and repair it if needed. Raises `YamlRefused`."""
     findings += parts.findings
     if parts.front is None:
         return YamlReading()
@@ -186,7 +186,10 @@ def _repaired(parts: Split, findings: list[Diagnostic]) -> YamlReading:
 
 
 def _size(front: str, limit: int) -> int:
-    """Return the size of ``front`` in bytes, or in characters if that already exceeds the limit."""
+    """Return the size of ``front`` in bytes.
+
+    If it has more characters than the limit, in characters.
+    """
     if len(front) > limit or len(front) * 4 <= limit:
         return len(front)
     return len(front.encode())
@@ -195,7 +198,7 @@ def _size(front: str, limit: int) -> int:
 def _complete(
     parts: Split, fields: dict[str, Any], folder_name: str, findings: list[Diagnostic]
 ) -> None:
-    """Fill fields that the front matter lacks with values from the body."""
+    """Fill fields that the front matter doesn't have with values from the body."""
     body = parts.body
     template = Template()
     if has_template(body):

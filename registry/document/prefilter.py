@@ -1,13 +1,13 @@
-"""Find the stretches of a text in which patterns can match, within a budget of processor time.
+"""Find the parts of a text in which patterns can match, within a limit of processor time.
 
 A pattern can match in several ways. For each way there are sets of needles, which are strings.
 Every match contains at least one needle of each set. The needles are in ``needles.json``, which
-``python -m tests.needles`` derives from the patterns. A text without these needles has no match, so
-the prefilter never loses a finding.
+``python -m tests.needles`` derives from the patterns. A text without these needles has no match. So
+the prefilter never causes a missed finding.
 
-A hostile text can make a pattern slow. Each repetition in a pattern is bounded. But several
-repetitions in a row still allow thousands of attempts at each position of the text. Ordinary texts
-need a hundredth of the budget.
+A hostile text can make a pattern slow. Each repetition in a pattern has a maximum length. But
+several repetitions in a row still allow thousands of attempts at each position of the text.
+Ordinary texts need a hundredth of the limit.
 """
 
 import json
@@ -22,26 +22,26 @@ from typing import Any, AnyStr, Final, Generic, NamedTuple, TypeAlias
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
 LEAST: Final = 0.5
-"""Minimum budget of processor time for a text, in seconds."""
+"""Minimum limit of processor time for a text, in seconds."""
 
 FOR_EACH_BYTE: Final = 4e-6
-"""Additional budget for each byte, in seconds."""
+"""Additional processor time for each byte of a text, in seconds."""
 
 WINDOW: Final = 4096
-"""Number of characters searched by one call, because a search can't be interrupted."""
+"""Number of characters that one call searches; a running call can't be interrupted."""
 
 CLOCKED: Final = 8192
-"""Number of characters that are searched before the clock is read again."""
+"""Number of characters that are searched between two readings of the clock."""
 
 LONGEST: Final = 3072
-"""Maximum number of characters that a match may extend beyond the searched stretch."""
+"""Maximum number of characters of a match outside the part that is searched."""
 
 
 class CpuBudget:
-    """The processor time for one text; ``is_over`` becomes True when it is spent.
+    """The processor time for one text; when it is used up, ``is_over`` is True.
 
-    The wall clock is read first, because reading a thread's processor time needs a system call. The
-    processor time is measured only after the wall clock exceeds the budget.
+    The wall clock is read first, because to read a thread's processor time needs a system call. The
+    processor time is read only after the wall clock exceeds the limit.
     """
 
     def __init__(self, size: int) -> None:
@@ -50,12 +50,12 @@ class CpuBudget:
         self._cpu_until = 0.0
         self._unclocked = 0
         self.is_over = False
-        """Whether the budget for this text is spent."""
+        """Whether the processor time for this text is used up."""
 
     def find(
         self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
     ) -> Iterator[Match[AnyStr]]:
-        """Yield the matches between two offsets until the budget is spent."""
+        """Yield the matches between two offsets until the processor time is used up."""
         while begin < end and not self.is_over:
             stop = begin + WINDOW
             found = [
@@ -68,7 +68,7 @@ class CpuBudget:
             begin = max(stop, found[-1].end() if found else 0)
 
     def _clock(self, size: int) -> None:
-        """Read the clock once every `CLOCKED` bytes, because reading it is slow."""
+        """Read the clock once in `CLOCKED` bytes, because reading it is slow."""
         self._unclocked += size
         if self._unclocked >= CLOCKED:
             self._unclocked = 0
@@ -81,19 +81,22 @@ class CpuBudget:
 _FILE: Final = Path(__file__).with_name("behaviours") / "needles.json"
 
 STEP: Final = 16
-"""In a long text, a needle is recorded only once in this number of bytes."""
+"""In a long text, only one needle in this number of bytes is recorded."""
 
 SLACK: Final = 64
-"""Bytes added on both sides of a stretch, because only one needle in `STEP` bytes is recorded."""
+"""Bytes added to both ends of a part, because only one needle in `STEP` bytes is recorded."""
 
 FEW: Final = 8
-"""Maximum size of a set whose needles are searched one by one.
+"""Maximum number of needles in a set that are searched one by one.
 
-They are searched near the needle of the rarest set.
+The search for them looks only near the needles of the rarest set.
 """
 
 PIECE: Final = 1 << 16
-"""Number of bytes searched at once; it bounds the memory for texts that repeat a needle."""
+"""Number of bytes that are searched at once.
+
+This limits the memory for a text that repeats a needle.
+"""
 
 _Look: TypeAlias = Callable[[bytes | str], Sequence[tuple[int, int, int]]]
 
@@ -102,11 +105,11 @@ Hits: TypeAlias = Mapping[AnyStr, Sequence[int]]
 
 
 class _Way(NamedTuple, Generic[AnyStr]):
-    """One way in which a pattern can match: the pattern's number, and the range of a match.
+    """One way in which a pattern can match: the number of the pattern, and the limits of a match.
 
-    A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
+    A match begins at most ``before`` bytes before a needle of the rarest set, and ends at most
     ``behind`` bytes after it. It also contains one needle of each other set: ``few`` are the small
-    sets, ``many`` the large sets. ``in_line``: a match has no line end.
+    sets, ``many`` the large sets. If ``in_line``, a match has no line end.
     """
 
     number: int
@@ -118,7 +121,7 @@ class _Way(NamedTuple, Generic[AnyStr]):
 
 
 class Prefilter(Generic[AnyStr]):
-    """Finds the stretches of a text in which some patterns can match."""
+    """Finds the parts of a text in which some patterns can match."""
 
     def __init__(self, numbers: Iterable[int], words: Iterable[AnyStr], kind: type[AnyStr]) -> None:
         """Prepare the search for the patterns with these ``numbers``.
@@ -170,9 +173,9 @@ class Prefilter(Generic[AnyStr]):
     def find(
         self, hits: Hits[AnyStr], lower: AnyStr
     ) -> Iterator[tuple[int, Sequence[tuple[int, int]]]]:
-        """Yield the number of each pattern that may match, and the stretches to search.
+        """Yield the number of each pattern that may match, with the parts of the text to search.
 
-        The stretches are sorted and don't overlap.
+        The parts are sorted and don't overlap.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         present: frozenset[AnyStr] = frozenset(hits)
@@ -203,7 +206,7 @@ def _derived() -> dict[str, Any]:
 
 
 def _has_one_of_each(sets: Iterable[Iterable[AnyStr]], lower: AnyStr, begin: int, end: int) -> bool:
-    """Tell whether a stretch of a text contains at least one needle of each set."""
+    """Tell whether a part of a text contains at least one needle of each set."""
     for needles in sets:
         for needle in needles:
             if lower.find(needle, begin, end) >= 0:
@@ -214,7 +217,7 @@ def _has_one_of_each(sets: Iterable[Iterable[AnyStr]], lower: AnyStr, begin: int
 
 
 def _stretches(places: Sequence[int], before: int, behind: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around offsets; overlapping ones are merged."""
+    """Yield the parts of a text around these offsets; overlapping parts are merged."""
     begin, end = max(0, places[0] - before), places[0] + behind
     for place in places:
         if place - before > end:
@@ -227,11 +230,11 @@ def _stretches(places: Sequence[int], before: int, behind: int) -> Iterator[tupl
 def _lines(
     places: Sequence[int], before: int, behind: int, lower: AnyStr, line_end: AnyStr
 ) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around offsets, as `_stretches` does, cut to the lines of the offsets."""
+    """Yield the parts of a text as `_stretches` does, but only within the line of each offset."""
     begin = end = whole = 0
     for place in places:
         if place + STEP < whole:
-            continue  # the stretch already contains this line
+            continue  # the previous part already contains this line
         first = max(0, place - before)
         first = lower.rfind(line_end, first, place) + 1 or first
         if first > end:
@@ -244,7 +247,7 @@ def _lines(
 
 
 def _joined(stretches: list[tuple[int, int]], size: int) -> Sequence[tuple[int, int]]:
-    """Return the stretches in order; overlapping ones are merged."""
+    """Return the parts of a text in order; overlapping parts are merged."""
     if len(stretches) == 1:
         return [(stretches[0][0], min(stretches[0][1], size))]
     stretches.sort()

@@ -27,14 +27,14 @@ _PLACEHOLDER: Final = re.compile(r"(?i)[_*(]*(?:none|no parameters|n/a|-)[_*).]*
 def find_section(body: str, title: str) -> Section | None:
     """Return the first section of ``body`` with the heading `## title`.
 
-    Readers also use the first section of this name.
+    Readers also use the first section with this heading.
     """
     sections = (section for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     return next((section for section in sections if section.title.casefold() == title), None)
 
 
 def with_description(body: str, description: str, newline: str) -> str | None:
-    """Return ``body`` with a new text below `## Description`; None if that is impossible."""
+    """Return ``body`` with a new text below `## Description`; None if there is no such section."""
     section = find_section(body, "description")
     if section is None or None in section.lines:
         return None
@@ -46,7 +46,7 @@ def with_description(body: str, description: str, newline: str) -> str | None:
 
 
 def safe_text(text: str) -> str:
-    """Escape headings, fences and comments in ``text``, so that it can't end its section."""
+    """Escape headings, fences and comments in ``text``, so that ``text`` can't end its section."""
     return _STRUCTURE.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -75,7 +75,10 @@ def is_template(body: str) -> bool:
 
 
 def _table(section: Section) -> tuple[int, int] | None:
-    """Return the beginning and end of the parameter table that readers use, or None."""
+    """Return the beginning and end of the parameter table that readers use.
+
+    None if there is none.
+    """
     lines = [line for line in section.lines if line]
     if (found := find_table([line.text for line in lines])) is None:
         return None
@@ -84,7 +87,7 @@ def _table(section: Section) -> tuple[int, int] | None:
 
 
 def _placeholder(section: Section) -> tuple[int, int] | None:
-    """Return the offsets of the sentence "no parameters", if the section has no other text."""
+    """Return the offsets of the sentence that there are no parameters, if it is the only text."""
     lines = [line for line in section.lines if line is None or line.text.strip()]
     if len(lines) != 1 or (line := lines[0]) is None:
         return None
@@ -104,7 +107,7 @@ def _with_section(body: str, text: str, newline: str) -> str:
     headings = (section.start for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     if read_template(result).parameters or (at := next(headings, None)) is None:
         return result
-    # An unclosed code fence hides a section below it from readers.
+    # Readers would not see a section below an unclosed code fence.
     return body[:at] + added + newline + body[at:]
 
 
@@ -122,7 +125,7 @@ def render_document(
     created_at: str | None = None,
     parameters: Sequence[Parameter] = (),
 ) -> str:
-    """Return a new SKILL.md. ``parameters`` become a Markdown table below `## Parameters`.
+    """Return a new SKILL.md, with ``parameters`` in a Markdown table below `## Parameters`.
 
     Control characters and outer spaces are removed. Raises ValueError if a value could not be read
     back unchanged; the message gives the reason.
@@ -146,10 +149,11 @@ def render_miniclaw(
     implementation: str,
     created_at: str,
 ) -> str:
-    """Return a new SKILL.md by miniclaw's contract, with front matter above it.
+    """Return a new SKILL.md in the form of miniclaw's contract, with front matter above it.
 
-    Some text, such as a heading in the description, can't be exact in the Markdown. It is escaped
-    there; the front matter has the exact value. Raises ValueError as `render_document` does.
+    The Markdown can't contain some texts unchanged, such as a heading in the description. They are
+    escaped there, and the front matter has the exact value. Raises ValueError as `render_document`
+    does.
     """
     facts = {"version": FIRST_VERSION, "created": _moment(created_at)}
     result = (
@@ -166,7 +170,7 @@ def render_miniclaw(
 
 
 def prose_text(text: str) -> str:
-    """Return a description as readers will get it: no control characters, no outer spaces."""
+    """Return a description as readers will read it: no control characters, no outer spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return coerce.CONTROL.sub("", text).strip()
 

@@ -1,4 +1,4 @@
-"""Repair broken front matter key by key, so that one bad line spoils only the value of its key."""
+"""Repair broken front matter key by key, so that a bad line affects only the value of one key."""
 
 import re
 from collections import deque
@@ -37,7 +37,7 @@ _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
 class Text(NamedTuple):
-    """A repaired value as text, and a description of the problem."""
+    """The text of a repaired value, and a description of the problem."""
 
     value: str
     code: str
@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
 
 def in_quotes(text: str, what: str = "the value") -> str:
-    """Describe how to quote ``text`` so that YAML reads it unchanged."""
+    """Return the advice how to quote ``text`` so that YAML reads it unchanged."""
     if '"' not in text and "\\" not in text:
         return f"put {what} in double quotes"
     if "'" not in text:
@@ -55,14 +55,14 @@ def in_quotes(text: str, what: str = "the value") -> str:
 
 
 def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
-    """Yield a broken value with the missing closing bracket of its list added."""
+    """Yield a broken value with the closing bracket that its list lacks."""
     if _OPEN_LIST.fullmatch("\n".join((head, *rest))):
         message = "the list is not closed"
         yield Text(text.rstrip() + "]\n", "yaml-brackets", message, "add a `]` after the last item")
 
 
 def untangle(original: str) -> Iterator[Text]:
-    """Yield attempts to correct a broken value: first each kind of escape, then tabs."""
+    """Yield attempts to correct a broken value: first for each type of escape, then for tabs."""
     text = _PAIR.sub(_join, original)
     message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
@@ -77,7 +77,7 @@ def untangle(original: str) -> Iterator[Text]:
 
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
-    """Return the text that a person reads in ``head`` and in the lines below.
+    """Return ``head`` and the lines below as the text that a person reads.
 
     ``head`` is the text after the key's colon.
     """
@@ -107,7 +107,7 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
 
 
 def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
-    """Return the block text that ``mark`` introduces.
+    """Return the text of a YAML block that begins with ``mark``.
 
     ``first`` is the text on the same line as ``mark``.
     """
@@ -143,7 +143,7 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
     mark = head[0]
     first = head[1:]
     if rest and first.endswith(mark) and not first.endswith("\\" + mark):
-        # Text follows below the closing quote: a person reads both texts as one.
+        # More text follows below the closing quote. A person reads both as one text.
         text = fold([first[:-1], *rest])
     else:
         text = fold([head, *rest])
@@ -157,9 +157,9 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
 
 
 def _closes_early(text: str) -> bool:
-    """Tell whether the second quote closes the first.
+    """Tell whether the text ends after the second quote.
 
-    This is the case in `"a" or "b"`, but not in `"say "hi" to"`.
+    It does in `"a" or "b"`, but not in `"say "hi" to"`.
     """
     mark = text[0]
     second = text.find(mark, 1)
@@ -188,12 +188,12 @@ _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
 """Keys that are never lists: brackets are part of their text."""
 
 _MAX_JOINED: Final = 16
-"""Maximum number of following keys that are tried as a part of an open quote or bracket."""
+"""Maximum number of next keys that are tried as part of an unclosed quote or bracket."""
 
 _MAX_JOINED_TEXT: Final = 1 << 18
 """Maximum number of characters that are parsed again in all these attempts.
 
-This bounds the time for hostile text.
+This limits the time for hostile text.
 """
 
 _FOREIGN: Final = re.compile(
@@ -204,9 +204,9 @@ _FOREIGN: Final = re.compile(
 class Patch(NamedTuple):
     """Valid YAML for a repaired value.
 
-    The patch replaces ``rows`` lines from ``line``, and keeps the first ``keep`` characters.
-    ``text`` is the replacement, on one or more lines; it parses to the repaired value. ``code`` is
-    the code of the finding.
+    The patch replaces ``rows`` lines from ``line``, but keeps the first ``keep`` characters.
+    ``text`` is the new YAML of the repaired value, on one or more lines. ``code`` is the code of
+    the finding.
     """
 
     code: str
@@ -218,7 +218,7 @@ class Patch(NamedTuple):
 
 @dataclass(slots=True)
 class _BrokenKey:
-    """One key, the text after its colon, and the lines below; ``line`` is the line of the key."""
+    """A key, the text after its colon, and the lines below; ``line`` is the line of the key."""
 
     key: str
     head: str
@@ -237,7 +237,7 @@ class _BrokenKey:
 
 
 def repair(front: str, line: int) -> YamlReading:
-    """Parse ``front``, which is not valid YAML, as a person would read it.
+    """Parse ``front``, which isn't valid YAML, in the way in which a person reads it.
 
     ``line`` is the line of the file on which ``front`` begins. Values that are valid YAML are
     parsed as in `read_mapping`. Raises `Refused` under the same conditions as `read_mapping`.
@@ -266,10 +266,10 @@ def repair(front: str, line: int) -> YamlReading:
 
 
 def patches(front: str, line: int) -> list[Patch]:
-    """Return the replacements that make ``front`` valid YAML with the values that `repair` returns.
+    """Return the replacements that turn ``front`` into valid YAML with the result of `repair`.
 
-    Only values are replaced. Problems that need a person's decision get no replacement: a line
-    without a key, a comment inside a value, an invalid key. Raises `Refused`.
+    Only values are replaced. Problems that a person must decide get no replacement: a line without
+    a key, a comment inside a value, an invalid key. Raises `Refused`.
     """
     lines = _lines(front)
     if _CONTROL.search(front) or _FOREIGN.search(front) or lines != _with_colons(lines):
@@ -300,9 +300,9 @@ def _lines(front: str) -> list[str]:
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return ``lines`` with missing colons after name and description.
+    """Return ``lines`` with a colon after name and description if it is missing.
 
-    If one of the two is a key with a colon already, no line is changed.
+    If either of them already has a colon, no line changes.
     """
     if any(_NAMING_KEY.match(row) for row in lines):
         return lines
@@ -357,9 +357,9 @@ class _Repair:
     def entry(
         self, entry: _BrokenKey, below: deque[_BrokenKey], depth: int
     ) -> tuple[str, JsonValue]:
-        """Read one key and its value as YAML, or repair the value.
+        """Read a key and its value as YAML; if the value isn't valid, repair it.
 
-        Further lines that belong to the value are removed from ``below``.
+        If more lines belong to the value, they are removed from ``below``.
         """
         with suppress(Broken):
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
@@ -385,7 +385,7 @@ class _Repair:
         return entry.key, self._value(entry, depth)
 
     def _joined(self, entry: _BrokenKey, below: deque[_BrokenKey]) -> tuple[str, JsonValue] | None:
-        """Parse ``entry`` with the following keys, until its quotes or brackets are closed."""
+        """Parse ``entry`` together with the next keys, until its quotes or brackets are closed."""
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
         text = entry.text
@@ -404,7 +404,7 @@ class _Repair:
         return None
 
     def _unnested(self, entry: _BrokenKey, below: deque[_BrokenKey]) -> bool:
-        """If the name already has a value, move keys that are indented below it to its level."""
+        """If the name has a value, move keys that are indented below it to the name's level."""
         is_name = entry.key.casefold() == "name" and entry.head
         if not (is_name and entry.rest and _DESCRIPTION.match(entry.rest[0])):
             return False
@@ -416,9 +416,9 @@ class _Repair:
         return True
 
     def _only(self, reading: YamlReading) -> tuple[str, JsonValue]:
-        """Return the only key and value of ``reading``.
+        """Return the only key of ``reading`` and its value.
 
-        Any other number of keys means that the text is not YAML.
+        With any other number of keys, it isn't YAML.
         """
         if len(reading.values) != 1:
             raise Broken("not a single key")
@@ -444,7 +444,7 @@ class _Repair:
         return value
 
     def _replace_text(self, entry: _BrokenKey, code: str, value: str) -> None:
-        """Record the replacement of a value, unless the text can equally mean another value."""
+        """Record the replacement of a value, unless the text could also mean another value."""
         rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
         runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])
@@ -462,7 +462,7 @@ class _Repair:
         self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
     def _list(self, entry: _BrokenKey, depth: int) -> list[JsonValue]:
-        """Read the lines below a key as the items of a list, each item separately."""
+        """Read the lines below a key as a list, one item after another."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
             with suppress(Broken):
@@ -484,7 +484,7 @@ class _Repair:
 
 
 def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, lines) of each item, with the dash of its first line replaced by a space."""
+    """Yield (line, lines) of each item; a space replaces the dash of its first line."""
     item: list[str] = []
     start = line
     indent: int | None = None
@@ -504,7 +504,7 @@ def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
 def _entries(lines: Sequence[str], line: int) -> Iterator[_BrokenKey]:
     """Yield the keys with their lines.
 
-    All keys that are indented like the first key belong to the mapping.
+    All keys with the same indentation as the first key belong to the mapping.
     """
     keys = outer_keys(lines)
     ends = [*(index for index, _, _ in keys[1:]), len(lines)]

@@ -1,4 +1,4 @@
-"""All rules of the Agent Skills specification, as diagnostics."""
+"""All rules of the Agent Skills specification; a broken rule gives a diagnostic."""
 
 import posixpath
 import re
@@ -21,9 +21,9 @@ _NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 def same_name(name: str, folder: str) -> str:
-    """Describe how to make the name and the folder's name equal.
+    """Return the advice how to make the name and the folder's name equal.
 
-    The described name is one that the specification allows.
+    It proposes a name that the specification allows.
     """
     rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
     match is_strict(name), is_strict(folder):
@@ -43,7 +43,7 @@ def is_strict(name: str) -> bool:
 
 
 def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each violation of the specification by a name: its code, message and fix."""
+    """Yield each rule of the specification that a name breaks: code, message and fix."""
     if is_strict(name):
         return
     shown, slug = printable(name), slug_of(name, folder)
@@ -71,9 +71,9 @@ def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
 
 
 def slug_of(name: str, otherwise: str = "") -> str:
-    """Return the nearest name that the specification allows (NFKC first, accents dropped).
+    """Return the most similar name that the specification allows (NFKC first, without accents).
 
-    If no letter is left, return the nearest allowed name to ``otherwise``.
+    If no letter is left, use ``otherwise`` in place of the name.
     """
     for text in (name, otherwise):
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
@@ -93,9 +93,9 @@ FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 
 MAX_FINDINGS: Final = 10
-"""Maximum number of findings with one code about a body.
+"""Maximum number of findings about a body with the same code.
 
-The last of them gives the number of further findings.
+The last of them reports the number of further findings.
 """
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
@@ -108,12 +108,12 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     ),
 }
 
-# `[text](target "title")`, with or without angle brackets around the target. The lengths are
-# bounded, so that a long run of brackets takes linear time.
+# `[text](target "title")`, with or without angle brackets around the target. The lengths have
+# limits, so that a long series of brackets takes linear time.
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
-# Characters before a path that show that it is outside the skill: `src/scripts/`, `~/scripts/`,
-# `$HOME/scripts/`.
+# If one of these characters comes before a path, the path is outside the skill: `src/scripts/`,
+# `~/scripts/`, `$HOME/scripts/`.
 _ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
@@ -123,8 +123,8 @@ _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
 def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     """Yield findings about relative links and paths in the body, one for each target.
 
-    Only text outside of fenced blocks is checked, because fenced blocks are usually examples.
-    Absolute paths, URLs and placeholders are accepted: they point outside the skill on purpose.
+    Fenced blocks are not checked, because they usually contain examples. Absolute paths, URLs and
+    placeholders are accepted, because their authors mean files outside the skill.
     """
     body = document.body
     found = [*_links(body), *_named_paths(body)]
@@ -140,11 +140,11 @@ def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator
 
 
 def _links(body: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, target) of the Markdown links that name a file by a relative path."""
+    """Yield the offset and the target of each Markdown link with a relative path to a file."""
     if "](" not in body:
         return
-    # Number of backticks of the line before the offset ``counted``. If it is odd, the link is in
-    # code.
+    # The number of backticks between the start of the line and the offset ``counted``. If it is
+    # odd, the link is in code.
     ticks = counted = 0
     for match in _LINK.finditer(body):
         offset = match.start()
@@ -162,7 +162,7 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
 
 
 def _named_paths(body: str) -> Iterator[tuple[int, str]]:
-    """Yield the offset and the path of each file below `FOLDERS` that the text mentions."""
+    """Yield the offset and the path of each file in `FOLDERS` that the text mentions."""
     for folder in FOLDERS:
         offset = body.find(f"{folder}/")
         while offset >= 0:
@@ -222,37 +222,37 @@ def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
     return frozenset(known)
 
 
-# The limits of https://agentskills.io/specification, by field.
+# The limits of the fields in https://agentskills.io/specification.
 DESCRIPTION_LENGTH: Final = 1024
 COMPATIBILITY_LENGTH: Final = 500
 BODY_LINES: Final = 500  # "Keep your main SKILL.md under 500 lines"
 BODY_TOKENS: Final = 5000  # "Instructions (< 5000 tokens recommended)"
 
-BYTES_PER_TOKEN: Final = 4  # the usual rule of thumb for English; close enough for CJK in UTF-8
+BYTES_PER_TOKEN: Final = 4  # a common estimate for English; almost correct for CJK text in UTF-8
 
 MAX_KEYS: Final = 10
-"""Maximum number of unknown keys that get a finding each.
+"""Maximum number of unknown keys that get separate findings.
 
-One more finding names all others.
+One more finding names all other keys.
 """
 
 FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-"""The top-level keys of the specification, in the specification's order."""
+"""The top-level keys of the specification, in its order."""
 
 CLIENT_FIELDS: Final = frozenset(
     "agent argument-hint arguments context disable-model-invocation disallowed-tools effort hooks "
     "model paths shell user-invocable when_to_use".split()
 )
-"""Keys that Claude Code reads at the top level.
-
-In another position they would have no effect.
-"""
+"""Keys that Claude Code reads only at the top level."""
 
 KNOWN_TO_VALIDATORS: Final = frozenset({"SKILL.md", "skill.md"})
 """Names of the skill file that the reference validator finds."""
 
 RESERVED_WORDS: Final = ("anthropic", "claude")
-"""Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
+"""Words that Anthropic's API doesn't accept in a skill's name.
+
+The open specification accepts them.
+"""
 
 RULES: Final[Mapping[str, Rule]] = {
     "document-case": Rule(
@@ -298,9 +298,9 @@ SAID_BY: Final[Mapping[str, frozenset[str]]] = {
     "name-missing": frozenset({"empty", "name-missing"}),
     "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
 }
-"""Codes of findings that may repeat findings of the parser, each with the parser's codes.
+"""Codes of findings that may repeat a finding of the parser, each with the parser's codes.
 
-A finding is left out if the parser has already reported one of these codes.
+If the parser has reported one of these codes, the finding is left out.
 """
 
 _PARENTHESES = re.compile(r"\([^()]*\)")
@@ -316,7 +316,7 @@ class _Field(NamedTuple):
 def check_specification(
     document: Document, *, folder_name: str, files: Sequence[SkillFile]
 ) -> Iterator[Diagnostic]:
-    """Yield all violations of the Agent Skills specification in ``document``.
+    """Yield each rule of the Agent Skills specification that ``document`` breaks.
 
     ``files`` are the skill's files, with or without the skill file.
     """
@@ -353,7 +353,7 @@ def check_specification(
 
 
 class _Finding(NamedTuple):
-    """A problem with ``key``, before the line of the key is known."""
+    """A problem with ``key``; the line of the key isn't known yet."""
 
     code: str
     key: str | None
@@ -392,7 +392,7 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     if not isinstance(name, str):
         yield from _not_text("name", field, f"write `name: {slug_of(folder)}`")
         return
-    name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
+    name = unicodedata.normalize("NFKC", name.strip())  # the reference validator does the same
     for code, said, fix in spelling(name, folder):
         yield _Finding(code, key, said, fix)
     shown = printable(name)
@@ -499,7 +499,7 @@ def _body(document: Document) -> Iterator[Diagnostic]:
         message = f"the body has {lines} lines; under {BODY_LINES} are advised"
         yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES)
     if len(body) <= BODY_TOKENS:
-        return  # the text is short enough even with four bytes for each character
+        return  # even if each character has four bytes, the text is short enough
     size = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
     tokens = size // BYTES_PER_TOKEN
     if tokens > BODY_TOKENS:

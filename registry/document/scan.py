@@ -1,4 +1,4 @@
-"""Search one text for suspicious passages: a SKILL.md or a supporting file."""
+"""Search one text (a SKILL.md or a supporting file) for suspicious passages."""
 
 import base64
 import binascii
@@ -19,14 +19,14 @@ from registry.document.prefilter import LONGEST, CpuBudget, Hits, Prefilter
 from registry.document.unmask import unmask
 from registry.text import beyond_ascii
 
-# Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
-# the two that emoji and CJK text use singly, and tag characters.
+# Bidirectional controls, zero-width characters, invisible operators, tag characters, and variation
+# selectors except the two that emoji and CJK text use.
 _SUSPECT: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
-# The characters of `_SUSPECT` as one set, for a quick test, without the two variation selectors of
-# emoji and CJK text.
+# The characters of `_SUSPECT` as one set, for a quick test, but without the two variation selectors
+# of emoji and CJK text.
 _CANDIDATE: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
     "\U000e0000-\U000e01ef]"
@@ -53,11 +53,11 @@ _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua
 
 
 def find_hidden(text: str, beyond: str | None = None) -> Iterator[Passage]:
-    """Yield the invisible characters of ``text`` that have no legitimate use where they are.
+    """Yield the invisible characters of ``text`` that have no legitimate use at their position.
 
-    ``beyond``: the characters outside ASCII (`text.beyond_ascii`), if the caller has computed them.
-    Codes: ``hidden-text`` (tag characters and selectors, which can encode instructions),
-    ``bidi-control`` and ``zero-width-character``.
+    ``beyond`` holds the characters outside ASCII (`text.beyond_ascii`), if the caller has computed
+    them. The codes are ``hidden-text`` (tag characters and selectors, which can encode
+    instructions), ``bidi-control`` and ``zero-width-character``.
     """
     if beyond is None:
         beyond = beyond_ascii(text)
@@ -104,17 +104,17 @@ def _named(char: str) -> str:
 MIN_ENTROPY: Final = 3.0
 """Minimum entropy of a secret key, in bits per character.
 
-Random base62 of length 20 has about 4.
+A random base62 text of 20 characters has about 4.
 """
 
 MIN_LETTERS: Final = 20
 """Minimum number of different characters in 64 characters of base64.
 
-A repeated pattern, or a path, has fewer.
+Repeated patterns and paths have fewer different characters.
 """
 
-# One pass over the bytes finds control characters and long runs of letters and digits. A text
-# without such runs contains neither keys nor base64.
+# One pass over the bytes finds control characters, and long series of letters and digits. A text
+# without such series contains neither keys nor base64.
 _CLASSES = bytes(
     b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
     for letter, control in (
@@ -131,7 +131,7 @@ _MEDIA = re.compile(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$")
 
 
 def look(data: bytes) -> tuple[bool, bool]:
-    """Return whether ``data`` has control characters, and whether it has long runs of letters.
+    """Tell whether ``data`` has control characters, and whether it has long series of letters.
 
     ``data`` has one byte for each character. Digits count as letters.
     """
@@ -140,7 +140,7 @@ def look(data: bytes) -> tuple[bool, bool]:
 
 
 def find_secrets(text: str, data: bytes) -> Iterator[Passage]:
-    """Yield strings in the format of working keys, but not placeholders.
+    """Yield strings that look like working keys, but not placeholders.
 
     A result never contains the whole key.
     """
@@ -153,24 +153,27 @@ def find_secrets(text: str, data: bytes) -> Iterator[Passage]:
                 continue  # the match ends a longer word, such as `task-...`
             if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < MIN_ENTROPY:
                 continue
-            if _RANDOM.search(found) and any(map(str.isdigit, found)):  # else a name of words
+            # otherwise it is a name made of words
+            if _RANDOM.search(found) and any(map(str.isdigit, found)):
                 yield Passage("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
 
 
 def find_encoded(text: str, data: bytes) -> Iterator[Passage]:
-    """Yield long runs of base64 that decode to data, except pictures and keys."""
+    """Yield long base64 strings that decode to data, except pictures and keys."""
     if _BASE64_RUN not in data.translate(_BASE64, b"\r\n"):
         return
     for match in threats.BASE64_RUN.finditer(text):
         if len(match[0]) < threats.BASE64_LENGTH:
             continue
         before = text[max(0, match.start() - 60) : match.start()]
-        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # found separately
+        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # other checks find these
             continue
         run = "".join(match[0].split())
         kinds = (str.isupper, str.islower, str.isdigit)
         if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < MIN_LETTERS:
-            continue  # one alphabet is a sequence or a number, few letters are a pattern
+            # an ordered alphabet is a sequence of characters, and few different letters are a
+            # pattern
+            continue
         try:
             decoded = base64.b64decode(run[: len(run) // 4 * 4].encode("ascii"), validate=True)
         except (ValueError, binascii.Error):
@@ -194,13 +197,13 @@ _SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud
 def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Passage]:
     """Yield the findings of the behaviours in scripts other than Latin.
 
-    ``beyond``: the characters outside ASCII (`text.beyond_ascii`). ``budget``: the processor time
-    for this text.
+    ``beyond`` holds the characters outside ASCII (`text.beyond_ascii`). ``budget`` is the limit of
+    processor time for this text.
     """
     if not _SCRIPTS.search(beyond):
         return
     lower = text.lower()
-    if len(lower) != len(text):  # offsets in both texts must be equal
+    if len(lower) != len(text):  # offsets must be the same in both texts
         lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
     prefilter = _foreign_prefilter()
     for number, stretches in prefilter.find(prefilter.hits(lower), lower):
@@ -217,7 +220,7 @@ def _foreign_prefilter() -> Prefilter[str]:
 
 
 MAX_PLACES: Final = 100
-"""Maximum number of suspicious passages that one check reports for a file."""
+"""Maximum number of suspicious passages in a file that one check reports."""
 
 COMMENT_LENGTH: Final = 4000
 """Maximum number of characters of an HTML comment that are checked."""
@@ -229,18 +232,18 @@ _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 PIECE: Final = 1 << 18
 """Number of characters that are checked at once.
 
-A match that crosses the end of a piece is not found.
+If a match crosses the end of such a piece, it isn't found.
 """
 
 LEAD: Final = 2048
-"""Number of characters before a piece that are read as its context."""
+"""Number of characters before a piece that are read as the context of its matches."""
 
 
 class Kind(NamedTuple):
-    """The kind of a text, which decides what is searched for in it.
+    """The type of a text, which decides what to search for.
 
-    ``prose``: the text is not a program. ``document``: it is a SKILL.md. ``defending``: it is about
-    attacks and defence.
+    If ``prose``, the text isn't a program. If ``document``, it is a SKILL.md. If ``defending``, it
+    is about attacks and defence.
     """
 
     prose: bool = True
@@ -266,8 +269,8 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Passage]:
     plain = unmask(text, beyond, prose=kind.prose)
     for place in chain(plain.found, _behaviours(plain.text, beyond, kind)):
         yield place._replace(offset=plain.original(place.offset))
-    # With one byte for each character, offsets stay the same. Searching bytes is quicker than
-    # searching text.
+    # With one byte for each character, offsets stay the same. To search bytes is faster than to
+    # search text.
     data = text.encode("ascii", "replace")
     control, run = look(data)
     if kind.document and (control or "\x9b" in text):
@@ -296,9 +299,9 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Passage]:
 
 
 def _unwrapped(lower: bytes) -> bytes:
-    """Return prose with each sentence on one line, even if it was wrapped.
+    """Return prose with each sentence on one line, even if its lines were wrapped.
 
-    Commands stay on their lines.
+    Commands stay on separate lines.
     """
     parts, done, counted, fences = [], 0, 0, 0
     for match in _GOES_ON.finditer(lower):
@@ -323,7 +326,7 @@ def _searches(
     *,
     prose: bool,
 ) -> Iterator[Iterator[Passage]]:
-    """Yield the findings of each check and behaviour that may find something."""
+    """Yield the findings of all checks and behaviours that can match in this text."""
     for check, needed, where in _CHECKS:
         if (prose or where == "anywhere") and not hits.keys().isdisjoint(needed):
             yield check(text, lower)
@@ -341,11 +344,12 @@ class _Quotes:
     def __init__(self, text: str, lower: bytes, hits: Hits[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
-        # Text in the front matter doesn't introduce examples.
+        # Front matter doesn't introduce examples, so the search for an introduction starts after
+        # it.
         self._body = max(0, lower.find(b"\n---", 3)) if lower.startswith(b"---") else 0
         self._kind = kind
-        # If a skill is about defence, its quotations are harmless, but its requests are not: for
-        # example, to install programs or to send secrets.
+        # If a skill is about defence, its quotations are harmless. But its requests are not
+        # harmless, such as to install programs or to send secrets.
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
             self._excused = threats.TALK | threats.EXHIBITS
@@ -358,7 +362,8 @@ class _Quotes:
     def _is_quoted(self, place: Passage) -> bool:
         if place.code in self._excused:
             return True
-        # In a program, words prove nothing: `payload` is an ordinary variable name.
+        # In a program, a word such as `payload` proves nothing, because it may be the name of a
+        # variable.
         if not self._kind.prose:
             if not is_entry(self._lower, place.offset):
                 return False
@@ -415,7 +420,7 @@ def _piped(text: str, _: bytes) -> Iterator[Passage]:
 def _statement(text: str, end: int) -> str:
     """Return the shell statement before ``end``.
 
-    It may have several lines, if backslashes continue the lines.
+    If backslashes continue its lines, the statement has several lines.
     """
     window = text[max(0, end - NEAR) : end]
     begin = window.rfind("\n")
@@ -434,7 +439,7 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Passage]:
             f"runs decoded code unchecked: `{shown}`",
         )
         return
-    # Without an address, the text only describes an attack and is not a command.
+    # Without an address, the text isn't a command but only describes an attack.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
         shown = printable(statement[fetch.start() :] + into)
@@ -472,7 +477,7 @@ def _comments(text: str) -> Iterator[Passage]:
 
 
 def _unseen(text: str, lower: bytes) -> Iterator[Passage]:
-    """Find hidden content: link definitions used as comments, hidden elements."""
+    """Find hidden content: link definitions that serve as comments, and hidden elements."""
     for match in threats.UNSEEN.finditer(lower):
         said = text[match.end() : match.end() + NEAR].partition("\n\n")[0]
         if told := threats.UNSEEN_ADDRESS.search(said):
@@ -485,7 +490,7 @@ def _unseen(text: str, lower: bytes) -> Iterator[Passage]:
 
 
 WRAPPED: Final = 60
-"""Minimum length of a line of prose whose sentence goes on in the next line."""
+"""Minimum length of a line of prose whose sentence continues on the next line."""
 
 _GOES_ON: Final = re.compile(rb"\n(?=[a-z`~(])(?<=[a-z,`)]\n)")
 _COMMAND: Final = re.compile(rb"[|>$&={;\\]| --?[a-z]")
@@ -497,9 +502,9 @@ _CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes], str]]] = (
     (_powershell, (b"iex", b"invoke-expression"), "anywhere"),
     (_unseen, b"display visibility font opacity color hidden comment".split(), "prose"),
 )
-"""Each check, with the words of which a text must contain at least one, and where to search.
+"""Each check, with words and the part of the text to search.
 
-A check can find nothing in a text without these words.
+A check can find nothing in a text that contains none of its words.
 """
 
 

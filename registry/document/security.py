@@ -1,8 +1,8 @@
-"""Findings that a person should look at before trusting a skill.
+"""Findings that a person should read before trusting a skill.
 
-They don't make a skill invalid, because users would switch off a registry with too many false
-alarms. Each code gives one finding for a file. The finding shows the first suspicious passage, and
-lists the lines of all others. Quoted examples of attacks only get the severity ``info``.
+They don't make a skill invalid, because with too many false alarms, users would switch the registry
+off. A file has at most one finding for each code. The finding shows the first suspicious passage,
+and lists the lines of all others. Quoted examples of attacks have only the severity ``info``.
 """
 
 import re
@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 MAX_LINES: Final = 5
-"""Maximum number of further lines that a message names."""
+"""Maximum number of further lines that a message lists."""
 
 MAX_SKILL_BYTES: Final = 16 * 1024 * 1024
 """Maximum number of bytes of a skill's supporting files that are scanned.
 
-This equals the default of the setting that limits the size of a skill.
+The limit equals the default of the setting for the size of a skill.
 """
 
 CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
@@ -46,7 +46,7 @@ CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
     "command-expansion",
     "unchecked-text",
 }
-"""Codes of findings in supporting files."""
+"""Codes of findings that supporting files can have."""
 
 _SNIFFED: Final = 8192
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -70,9 +70,9 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
 
 
 def kind_of(path: str, *, defending: bool) -> Kind:
-    """Return the kind of a supporting file, by its name.
+    """Return the type of a supporting file, which depends on its name.
 
-    ``defending``: the skill is about attacks and defence (`is_about_defence`).
+    ``defending`` tells whether the skill is about attacks and defence (`is_about_defence`).
     """
     name = path.lower()
     prose = name.endswith(_PROSE) or "." not in name.rpartition("/")[2]
@@ -80,10 +80,11 @@ def kind_of(path: str, *, defending: bool) -> Kind:
 
 
 def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
-    """Yield findings about suspicious passages in a supporting file, if it is text.
+    """Yield findings about suspicious passages in a supporting file, if the file is text.
 
-    ``defending``: the skill is about attacks and defence (`is_about_defence`). The findings
-    depend only on ``data`` and on the result of `kind_of`; ``path`` is only copied into them.
+    ``defending`` tells whether the skill is about attacks and defence (`is_about_defence`). The
+    findings depend only on ``data`` and on the result of `kind_of`. They contain ``path``, which
+    has no other effect.
     """
     if not is_text(path, data):
         return
@@ -102,8 +103,8 @@ def is_text(path: str, data: bytes) -> bool:
 class Texts:
     """The supporting files of a skill that `check_file` must check.
 
-    ``seen``: the paths of all files passed to `offer`. ``left_out``: the text files beyond the
-    limit. At most `MAX_SKILL_BYTES` of a skill are kept, programs first.
+    ``seen`` holds the paths of all files passed to `offer`. ``left_out`` holds the text files
+    beyond the limit. At most `MAX_SKILL_BYTES` of a skill are stored, programs first.
     """
 
     def __init__(self) -> None:
@@ -114,7 +115,7 @@ class Texts:
         self._room = MAX_SKILL_BYTES
 
     def offer(self, path: str, content_hash: str, data: bytes, *, may_run: bool) -> None:
-        """Keep a file if it is text. ``may_run``: its mode allows execution."""
+        """Store a file if it is text. ``may_run`` tells whether its mode allows execution."""
         self.seen.add(path)
         if not is_text(path, data):
             return
@@ -128,7 +129,7 @@ class Texts:
             self.left_out.append(last)
 
     def unchecked(self) -> Iterator[Diagnostic]:
-        """Yield a finding if a text file was left out because of the limit."""
+        """If text files were left out because of the limit, yield a finding about them."""
         if self.left_out:
             more = len(self.left_out) - 1
             others = f", nor {more} more file{'s' if more > 1 else ''}" if more else ""
@@ -166,10 +167,10 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
 
 
 def _hidden(places: Mapping[str, Sequence[Passage]]) -> Passage | None:
-    """Return a finding `hidden-action` if a text manipulates the model and does more harm.
+    """Return a finding `hidden-action` if a text manipulates the model and also does other harm.
 
-    The text must try to manipulate the model, and also contain another such attempt or a risky
-    action.
+    The text must contain two passages: an attempt to manipulate the model, and another such attempt
+    or a risky action.
     """
     real = {code: [one for one in found if not one.quoted] for code, found in places.items()}
     codes = {code for code, found in real.items() if found}
@@ -182,13 +183,13 @@ def _hidden(places: Mapping[str, Sequence[Passage]]) -> Passage | None:
 
 
 def _is_said(text: str, found: Sequence[Passage], stronger: Sequence[Passage]) -> bool:
-    """Tell whether every passage is on the same line as a passage of a worse finding."""
+    """Tell whether a worse finding has a passage on the same line as each of these passages."""
     lines = {text.count("\n", 0, place.offset) for place in stronger}
     return bool(lines) and all(text.count("\n", 0, place.offset) in lines for place in found)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
-    """Check the permissions in the front matter, and the fields that listings of skills show."""
+    """Check the permissions in the front matter, and the fields that lists of skills show."""
     for tool in document.allowed_tools:
         code = _broad(tool)
         if code:
@@ -205,16 +206,17 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
         if match := _CONTROL.search(shown):
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
             yield _diagnostic("terminal-control", message, line)
-        if shown not in document.text:  # otherwise the check of the text finds it
+        if shown not in document.text:  # otherwise the check of the text already reports it
             for hidden in find_hidden(shown):
                 yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 
 
 def _broad(tool: str) -> str | None:
-    """Return the code for a permission that allows any command, or None.
+    """Return the code for a permission that allows every command, else None.
 
-    A bare `Bash` only gets the severity ``info``: most authors mean "this skill needs a shell", and
-    most clients read it that way. `Bash(*)` allows every command without confirmation.
+    `Bash` without arguments has only the severity ``info``. Most authors mean "this skill needs a
+    shell", and most clients read it in this sense. `Bash(*)` allows every command without
+    confirmation.
     """
     if tool == "*":
         return "allowed-tools-broad"

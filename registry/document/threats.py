@@ -1,7 +1,8 @@
 """The attacks that `registry.document.security` searches for, as data.
 
-A pattern is tried only if the text's bytes contain one of its needles. Every repetition in a
-pattern is bounded. So even for a hostile text, the time grows only with the length of the text.
+A pattern is tried only if the text contains one of its needles. Every repetition in a pattern has a
+maximum length. So even for a hostile text, the time increases only in proportion to the length of
+the text.
 """
 
 import re
@@ -16,9 +17,9 @@ SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**rules("text"), **BEHAVIOU
 """Every code of `registry.document.security`, with its severity, meaning and advice."""
 
 MIN_RUN: Final = 20
-"""Minimum length of a run of letters and digits that may be a key or base64.
+"""Minimum length of a series of letters and digits that may be a key or base64.
 
-All keys of `SECRETS` have such a run, except Google's.
+All keys of `SECRETS` have such a series, except Google's.
 """
 
 _PRIVATE_KEY: Final = (
@@ -36,19 +37,19 @@ SECRETS: Final = tuple(
         (b"PRIVATE KEY-----", "a private key", _PRIVATE_KEY),
     )
 )
-"""Credentials: a needle, the kind of the credential, and its pattern.
+"""Credentials: a needle, the type of the credential, and its pattern.
 
 The pattern is tried only if the text contains the needle.
 """
 
-# Placeholders for a key: a word, or characters typed in keyboard order.
+# Placeholders for a key: a word, or characters in the order of a keyboard.
 PLACEHOLDER = re.compile(
     r"x{4}|example|your|placeholder|replace|change|dummy|fake|test|sample|redacted|secret|token"
     r"|here|demo|1234|abcd|0{4}|\.\.\.|\*\*",
     re.IGNORECASE,
 )
 
-# `... | bash`, and the interpreters that read a program from standard input when given no other.
+# `... | bash`, and other interpreters that read a program from standard input if no file is given.
 PIPED: Final = re.compile(
     r"\|&?[ \t\\\n]{0,8}(?:sudo[ \t]+(?:-[A-Za-z]+[ \t]+){0,3})?(?:/[a-z/]{1,20}/)?"
     r"(?:(?:ba|z|da|k|fi)?sh\b(?![.\w/-])(?![ \t]*\|)"
@@ -74,7 +75,7 @@ POWERSHELL: Final = re.compile(
 
 ALPHANUMERIC: Final = string.ascii_letters + string.digits
 CONTROLS: Final = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
-"""ASCII's control characters without tab and line ends."""
+"""ASCII's control characters, except tab and line ends."""
 
 # Claude Code runs the command between the backticks and inserts its output.
 EXPANSION: Final = re.compile(r"(?:^|(?<=[\s(>:*|-]))!`[^`\n]{2,400}`", re.MULTILINE)
@@ -113,13 +114,13 @@ ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\
 DEFENDING: Final = frozenset(
     "injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
 )
-"""Words in texts that quote attacks, either to teach about attacks or to prevent them."""
+"""Words in texts that quote attacks in order to explain or prevent them."""
 
 TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
-"""Codes of passages that texts with the words of `DEFENDING` often quote."""
+"""Codes of passages that are often quotations in texts with the words of `DEFENDING`."""
 
 EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
-"""Further codes of passages that skills about attacks and defence quote."""
+"""Further codes of passages that are often quotations in skills about attacks and defence."""
 
 MANIPULATES: Final = frozenset(
     "concealment claimed-approval instruction-override tool-shadowing restrictions-lifted"
@@ -134,7 +135,7 @@ RISKY: Final = frozenset(
 )
 """Codes of findings that are usually only warnings.
 
-If the text also manipulates the model, there is an additional finding `hidden-action`.
+If the text also manipulates the model, it gets the additional finding `hidden-action`.
 """
 
 WEAKER: Final = {
@@ -142,7 +143,7 @@ WEAKER: Final = {
     "download-then-run": "untraceable-execution",
     "required-program": "archive-with-password",
 }
-"""Each code with a stronger code. If one line has both findings, the first adds no information."""
+"""Maps a code to a stronger code; if a line has both findings, the first adds no information."""
 
 EXAMPLE: Final = re.compile(
     rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"

@@ -1,7 +1,7 @@
-"""Remove disguises from a text, so that a search sees what a shell or a reader sees.
+"""Remove disguises from a text, so that a search sees the text as a shell or a reader does.
 
-Continued lines are joined. Invisible characters are removed, and also quotes and escapes inside the
-names of commands. Look-alike letters become Latin letters, and escaped letters are decoded.
+This joins continued lines. It removes invisible characters, and quotes and escapes inside the names
+of commands. It replaces look-alike letters by Latin letters, and decodes escaped letters.
 """
 
 import re
@@ -24,10 +24,7 @@ _NAMES: Final = (
     " downloadstring certutil mshta rundll32 regsvr32 bitsadmin osascript sudo chmod crontab xxd"
     " mkfifo nohup launchctl scp rsync rclone whoami id_rsa passwd"
 ).split()
-"""Names of commands and files that attackers often disguise.
-
-No ordinary word contains them.
-"""
+"""Names of commands and files that attackers often disguise; no ordinary word contains them."""
 
 _NAMED: Final = re.compile(r"(?<![a-z0-9])(" + "|".join(map(re.escape, _NAMES)) + r")(?![a-z0-9])")
 _NOISE: Final = b"'\"`^\\"
@@ -40,12 +37,12 @@ _CLASSES: Final = bytes(
 _INSIDE: Final = re.compile(b"##{0,23}a")
 _ALPHA: Final = bytes(ord("a" if chr(byte) in string.ascii_letters else " ") for byte in range(256))
 _EMPTY: Final = re.compile(rb"(?<=[a-z])\$\{[a-z_]\w{0,20}\}(?=[a-z])")
-"""Matches a variable inside a word, which an attacker leaves empty."""
+"""Matches a variable inside a word; an attacker leaves this variable empty."""
 
 _SPACED: Final = re.compile(r"(?<![A-Za-z])(?:[A-Za-z] {1,3}){11,400}[A-Za-z](?![A-Za-z])")
 """Matches words whose letters have spaces between them."""
 _WORD: Final = 64
-"""Maximum number of characters on each side of a quote that count as the same word."""
+"""Maximum number of characters before and after a quote that count as the same word."""
 
 _CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
 _BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
@@ -63,10 +60,11 @@ _FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 
 
 class Plain(NamedTuple):
-    """A text without disguise.
+    """A text without disguises.
 
-    ``shifts`` are pairs of an offset in this text and a number. From this offset on, add the number
-    to get the offset in the original text. ``found`` are the names of commands that were disguised.
+    ``shifts`` are pairs of an offset in this text and a number. From this offset on, the offset in
+    the original text is larger by this number. ``found`` holds the names of commands that were
+    disguised.
     """
 
     text: str
@@ -80,9 +78,9 @@ class Plain(NamedTuple):
 
 
 def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
-    """Return the text without disguise.
+    """Return the text without disguises.
 
-    ``beyond``: the characters outside ASCII.
+    ``beyond`` holds the characters outside ASCII.
     """
     if beyond:
         text = _as_latin(text, beyond)
@@ -127,7 +125,7 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
 
 
 def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
-    """Yield edits that join words after a hyphen, and PowerShell lines after a backtick."""
+    """Yield edits that join lines: at a hyphen in prose, or at a backtick in PowerShell."""
     if not prose:
         yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
         return
@@ -139,7 +137,7 @@ def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
 
 
 def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
-    """Yield names of commands that contain quotes, escapes or line ends, and the plain names."""
+    """Yield names of commands that contain quotes, escapes or line ends, and their plain names."""
     if b"\\" in lower or b"$@" in lower:
         for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
             lower = lower.replace(taken_out, b"\\" * len(taken_out))
@@ -161,10 +159,10 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _as_latin(text: str, beyond: str) -> str:
-    """Return the text with Latin letters in place of look-alike letters; its length stays.
+    """Return the text with look-alike letters replaced by Latin letters; its length stays the same.
 
-    Full-width and mathematical letters are always replaced. Other letters are replaced only in a
-    word that also has a Latin letter.
+    Full-width and mathematical letters are always replaced. Other letters are replaced only in
+    words that also have a Latin letter.
     """
     alike, letter = _alike()
     there = "".join({*letter.findall(beyond), *_FORMULA.findall(beyond)})
@@ -194,6 +192,6 @@ def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
         if plain.isascii() and len(plain) == 1:
             found[one] = plain
     letters = {one: latin for one, latin in found.items() if latin != "-"}
-    # Letters beyond the basic plane would slow the search down.
+    # Letters outside the basic plane would make the search slow.
     basic = "".join(chr(one) for one in letters if not _FORMULA.match(chr(one)))
     return letters, re.compile(f"[{re.escape(basic)}]")

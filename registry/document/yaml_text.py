@@ -1,4 +1,4 @@
-"""Read every YAML scalar as written, and write text so that YAML reads it back unchanged."""
+"""Read every YAML scalar as written, and write text so that YAML reads the same text again."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from registry.document import coerce
 from registry.document.findings import finding, printable
 from registry.model import Diagnostic, JsonValue
 
-# Words that YAML 1.1 and 1.2 don't read as text. Texts that begin with a digit or a special
-# character are always quoted, so the list has no other numbers and dates.
+# Words that YAML 1.1 or 1.2 doesn't read as text. Texts that begin with a digit or a special
+# character are always quoted, so the list doesn't contain other numbers and dates.
 _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split())
 
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
@@ -24,9 +24,9 @@ _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
 
 def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
-    """Return ``text`` as a YAML scalar on one line, quoted if necessary.
+    """Return ``text`` as a YAML scalar on one line, with quotes if necessary.
 
-    ``like`` is the quotation mark of the replaced value, which is used again if possible. Inside
+    ``like`` is the quotation mark of the old value, which is used again if possible. Inside
     brackets (``flow``), more texts need quotes.
     """
     if not all(map(_is_visible, text)):
@@ -43,7 +43,7 @@ def quoted(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether ``text`` needs no quotes after `key: `, in any version of YAML."""
+    """Tell whether ``text`` needs no quotes after `key: ` in all versions of YAML."""
     if not text or not text[0].isalpha() or text.lower() in _WORDS:
         return False
     if text != text.strip() or text[-1] == ":" or ": " in text or " #" in text:
@@ -52,10 +52,10 @@ def is_plain(text: str) -> bool:
 
 
 def block(text: str, indent: str, newline: str) -> str | None:
-    """Return ``text`` of several lines as a literal block; None if quotes are safer.
+    """Return a ``text`` of several lines as a literal block; None if quotes are safer.
 
     The first line of the result is the block's header, which belongs on the line of the key. The
-    further lines begin with ``indent``.
+    other lines begin with ``indent``.
     """
     lines = text.split("\n")
     if len(lines) == 1 or not lines[0].strip() or lines[0][0] in " \u3000" or not lines[-1]:
@@ -66,7 +66,7 @@ def block(text: str, indent: str, newline: str) -> str | None:
 
 
 def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "") -> str:
-    """Return ``text`` as the value after `key: `. Text of several lines becomes a literal block."""
+    """Return ``text`` as the value after `key: `; several lines become a literal block."""
     return block(text, indent, newline) or scalar(text, like=like)
 
 
@@ -74,14 +74,14 @@ def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
     """Return ``tags`` in their stored form: casefolded, without duplicates, split at commas."""
     words: tuple[str, ...] = tuple(tags)
     while (read := coerce.unique(word for tag in words for word in coerce.tags(tag))) != words:
-        words = read  # `#"a` is read as `"a`, and that as `a`
+        words = read  # `#"a` is read as `"a`, and `"a` is read as `a`
     return words
 
 
 def tag_text(words: Sequence[str]) -> str:
     """Return stored tags as one text.
 
-    The tags are separated by commas, if the text parses back to the same tags.
+    Commas separate the tags, if the text then parses to the same tags.
     """
     text = ", ".join(words)
     same = tuple(coerce.tags(text)) == tuple(words)
@@ -111,11 +111,11 @@ _CORE_TAGS: Final = frozenset(
 
 
 class Broken(Exception):
-    """The text is not valid YAML, or not the YAML that its author meant."""
+    """The text isn't valid YAML, or it is valid but its author meant something else."""
 
 
 class YamlRefused(Exception):
-    """The YAML uses a feature that no ordinary skill needs; ``diagnostic`` gives the reason."""
+    """The YAML uses a feature that ordinary skills don't need; ``diagnostic`` gives the reason."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -134,11 +134,11 @@ class YamlReading:
 def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> YamlReading:
     """Parse ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
-    ``anchors`` collects the anchors, so that values parsed one by one share them. Empty text, or
-    only comments, is an empty mapping.
+    ``anchors`` collects the anchors, so that values parsed one by one share them. Text that is
+    empty or has only comments is an empty mapping.
 
-    Raises `Broken` if ``text`` is not such a mapping. Raises `YamlRefused` for an alias that
-    resolves, a custom tag or nesting deeper than `MAX_NESTING`.
+    Raises `Broken` if ``text`` isn't such a mapping. Raises `YamlRefused` for an alias with an
+    anchor, a custom tag, or nesting deeper than `MAX_NESTING`.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)
     root = reader.read()
@@ -171,7 +171,7 @@ class _Reader:
         try:
             return self._build(make(self.text).get_event, pure)
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-            # Since version 0.2.6, libyaml itself refuses brackets that are nested 1,000 deep.
+            # Since version 0.2.6, libyaml itself refuses brackets with a nesting depth of 1,000.
             if "maximum nesting depth" in str(getattr(error, "problem", "")):
                 mark = getattr(error, "problem_mark", None)
                 raise YamlRefused(self._too_deep(self.first + (mark.line if mark else 0))) from None
@@ -196,7 +196,7 @@ class _Reader:
                     self._check(event)
                 value = event.value
                 if pure and event.style == '"' and SURROGATES.search(value):
-                    # libyaml refuses half of a surrogate pair by itself
+                    # libyaml itself refuses half of a surrogate pair
                     raise Broken("half a character as an escape")
                 if type(container) is dict and key is None:
                     key = self._key(container, value, event, len(stack))
@@ -248,7 +248,7 @@ class _Reader:
         return key
 
     def _skip(self, event: Any, get: Callable[[], Any], depth: int) -> str:
-        """Skip a list or mapping that is used as a key, and return its source text."""
+        """Skip a list or mapping that is used as a key, and return its YAML text."""
         start = event.start_mark.index
         first = event
         inside = 1
@@ -270,7 +270,7 @@ class _Reader:
     def _check(self, event: Any) -> None:
         """Raise `YamlRefused` for custom tags, and `Broken` for an anchor before a plain word.
 
-        Such an anchor is Markdown, not YAML.
+        An anchor before a plain word is Markdown and not YAML.
         """
         tag = event.tag
         if tag and tag not in _CORE_TAGS:
@@ -301,7 +301,7 @@ class _Reader:
 
 @cache
 def _parser() -> tuple[Callable[[str], Any], bool]:
-    """Return the function that makes a parser: libyaml's if available, else the slow pure one."""
+    """Return the function that creates a parser: libyaml's if available, else Python's slow one."""
     import yaml
 
     try:

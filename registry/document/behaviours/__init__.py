@@ -1,4 +1,4 @@
-"""Behaviours of malicious skills, as data; `registry.document.security` looks for them."""
+"""Behaviours of malicious skills, as data; `registry.document.security` searches for them."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Attacks on the agent: on its MCP servers, permissions and memory, and on its user's consent."""
+"""Attacks on the agent: on its MCP servers, permissions, memory, and the consent of its user."""
 
 import re
 from typing import Final

@@ -1,4 +1,7 @@
-"""Commands that start by themselves: on install, on opening a folder, on a commit, by the agent."""
+"""Commands that start by themselves.
+
+They start during an installation, when a folder is opened, on a commit, or when the agent runs.
+"""
 
 import re
 from typing import Final
@@ -55,7 +58,7 @@ BEHAVIOURS: Final = (
         "runs by itself when the package is installed",
         where="prose",
     ),
-    # Python's setup, and modules that Python loads at every start.
+    # Python's setup files, and modules that Python loads whenever it starts.
     Behaviour(
         "auto-run",
         pattern(

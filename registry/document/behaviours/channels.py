@@ -1,4 +1,4 @@
-"""Channels other than a web request that can leak secrets: DNS, pictures, mail, git."""
+"""Channels that leak secrets without a normal web request: DNS, pictures, mail, git."""
 
 import re
 from typing import Final
@@ -44,7 +44,7 @@ _HONEST: Final = re.compile(
 
 
 def not_honest(match: re.Match[bytes]) -> bool:
-    """Return True if the surrounding text doesn't describe an ordinary login or request."""
+    """Return True if the text around the match doesn't describe an ordinary login or request."""
     return _HONEST.search(match.string[max(0, match.start() - 80) : match.end() + 60]) is None
 
 

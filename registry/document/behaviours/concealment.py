@@ -1,4 +1,4 @@
-"""Patterns for actions that a skill hides from the user, in languages with Latin letters."""
+"""Patterns for actions that a skill hides from the user, for languages in the Latin script."""
 
 import re
 from typing import Final
@@ -77,7 +77,8 @@ _RISKY: Final = re.compile(
     rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat|py|m?js)\b|\bthe upload\b|\brm -rf\b"
     rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
 )
-# Harmless texts also tell the agent to leave out data, for example secrets.
+# Legitimate reasons to hide data: a harmless text may tell the agent to leave out secrets, for
+# example.
 _RIGHTLY: Final = re.compile(
     rb"(?:mention|reveal|disclos\w{1,3}|show|log|logging|include|including|list|report|describe|document)"
     rb"[ ](?:\w{1,12}[ ])?(?:it|this|that|these|them|the \w{2,12})[ ](?:in (?:the "
@@ -90,7 +91,7 @@ REACH: Final = 260
 
 
 def _is_risky(match: re.Match[bytes]) -> bool:
-    """Return True if there is a risky action near a sentence that hides an action from the user."""
+    """Return True if a risky action is near the sentence that hides an action from the user."""
     begin = max(0, match.start() - REACH)
     begin = max(begin, match.string.rfind(b"\n#", begin, match.start()))
     near = match.string[begin : match.end() + REACH]

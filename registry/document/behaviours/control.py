@@ -1,4 +1,7 @@
-"""Remote control of a machine: fetched commands, open ports, miners, payments, wiped disks."""
+"""Remote control and misuse of a machine.
+
+Fetched commands, open ports, miners, payments, wiped disks.
+"""
 
 import re
 from typing import Final
@@ -282,7 +285,7 @@ BEHAVIOURS: Final = (
             r"|&&[ ])git[ ]gc[^\n]{0,30}--prune=now[^\n]{0,120}(?:push|rm[ ]))",
         ),
         "destroys the history of a repository",
-        # This is legitimate after secrets were removed from the history of the repository.
+        # To remove secrets from the history of a repository, this command is legitimate.
         accept=lambda match: (
             re.search(
                 rb"filter-repo|filter-branch|\bbfg\b",

@@ -101,7 +101,7 @@ BEHAVIOURS: Final = (
     # Decoded code that is run.
     Behaviour(
         "encoded-execution",
-        # `function(a) {` in JavaScript declares a function; it does not call `Function`.
+        # In JavaScript, `function(a) {` declares a function and doesn't call `Function`.
         pattern(
             rf"(?:{_EXECUTORS}(?<!function)[ ]?\([^\n;`]{{0,120}}?{_DECODERS}"
             rf"|(?:function|constructor)[ ]?\((?![^\n;`]{{0,120}}?\)[ ]?(?:\{{"

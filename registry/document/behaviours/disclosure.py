@@ -1,4 +1,4 @@
-"""Prose that reveals secrets or conversations, or takes instructions from a remote machine."""
+"""Prose that reveals secrets or conversations, or that takes instructions from a remote machine."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _SEND: Final = (
     r"\b(?:send|sends|post|posts|upload|uploads|submit|forward|transmit|e-?mail|exfiltrate|share"
     r"|attach|leak|sync|copy|deliver|pipe|push)\b"
 )
-# A harmless service describes how to send it your own key.
+# A harmless service describes how you send your own key to it.
 _HONEST: Final = re.compile(
     rb"header|-h \"|post /|callback|bearer|authorization|x-api-key|your (?:own )?(?:api )?(?:key"
     rb"|token|credentials)|never|don't|do not|not "

@@ -1,4 +1,4 @@
-"""Code that runs before anyone can check it: downloaded, decoded, or sent by another machine."""
+"""Code that runs before a person can check it: downloaded, decoded, or sent by another machine."""
 
 import re
 from typing import Final
@@ -32,7 +32,7 @@ _FETCHERS: Final = r"(?:curl|wget|aria2c|iwr|irm|invoke-webrequest|start-bitstra
 
 
 def _not_a_string(match: re.Match[bytes]) -> bool:
-    """Return True if a command is a command line, not a quoted string in a program's list."""
+    """Return True if a command is on a command line, and not a quoted string in a list."""
     start, end = match.span()
     return match.string[max(0, start - 1) : start] not in (b'"', b"'") and (
         match.string[end : end + 1] not in (b'"', b"'")
@@ -44,7 +44,7 @@ _FETCHED_FROM: Final = (
     ("untraceable-execution", _UNTRACEABLE),
     ("download-then-run", "https://"),
 )
-"""Codes of findings; for each code, how the downloaded addresses begin."""
+"""Codes of findings, and for each code, the beginning of the downloaded addresses."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F

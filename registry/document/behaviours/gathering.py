@@ -1,4 +1,4 @@
-"""Collecting data about a machine or a person, and writing to hidden places."""
+"""Programs and texts that collect data about a machine or a person, or write to hidden places."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _KEPT: Final = (
 """Files in which programs keep credentials."""
 
 _SEVERAL: Final = rf"[\"'][^\"'\n]{{0,60}}{_KEPT}[\s\S]{{1,120}}?[\"'][^\"'\n]{{0,60}}{_KEPT}"
-"""Two of the files in `_KEPT`, written as strings near each other."""
+"""Two file names from `_KEPT`, as strings near each other."""
 
 _SENDS: Final = (
     r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
@@ -309,7 +309,7 @@ BEHAVIOURS: Final = (
         "hides something from the user",
         where="prose",
     ),
-    # Code behind so many spaces that readers don't scroll to it.
+    # Code after so many spaces that a reader doesn't scroll to it.
     Behaviour(
         "hidden-action",
         pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),
@@ -347,7 +347,7 @@ BEHAVIOURS: Final = (
         ),
         "gives an unknown person access",
     ),
-    # Numbers and ciphers that replace words.
+    # Numbers and ciphers in place of words.
     Behaviour(
         "assembled-command",
         pattern(r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})"),

@@ -81,5 +81,5 @@ FOREIGN: Final = (
 )
 """Behaviours in scripts other than Latin.
 
-For Latin letters, see the other modules of this package: each has the behaviours of one theme.
+The other modules of this package have the behaviours in Latin letters, one theme in each module.
 """

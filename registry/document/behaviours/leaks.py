@@ -46,7 +46,9 @@ def _not_local(match: re.Match[bytes]) -> bool:
     return _LOCAL_END.search(match[0]) is None
 
 
-BEHAVIOURS: Final = (  # Two steps: write secrets into a file or variable, then send it.
+# The skill acts in two steps: it writes secrets to a file or variable, then sends the file or
+# variable.
+BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(

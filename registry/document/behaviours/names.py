@@ -21,10 +21,10 @@ TARGETS: Final = frozenset(
     " ethers bcrypt browserify underscore mongodb cheerio tailwindcss ts-node eslint-plugin-react"
     " claude-code".split()
 )
-"""Names that attackers imitate (the most downloaded packages, and victims of known cases)."""
+"""Names that attackers imitate: the most downloaded packages, and names from known attacks."""
 
 REAL: Final = frozenset({"preact", "request", "boto", "https"})
-"""Real packages, and words in commands, whose names are close to names in `TARGETS`."""
+"""Real packages, and words in commands, with names that are close to names in `TARGETS`."""
 
 _NAME: Final = re.compile(r"(?:@[\w.-]{1,60}/)?([\w][\w.-]{3,60})")
 SHORTEST: Final = 5
@@ -62,7 +62,7 @@ _SHORTENED: Final = {short: target for target in TARGETS for short in _shortened
 def _is_near(name: str) -> bool:
     """Return True if one insertion, deletion, replacement or swap turns the name into a target.
 
-    The targets are the names in `TARGETS`.
+    Targets are the names in `TARGETS`.
     """
     if name in _SHORTENED:
         return True

@@ -55,7 +55,7 @@ BEHAVIOURS: Final = (
         ),
         "installs a package from an unknown address",
     ),
-    # Redirected packages and requests.
+    # Packages and requests that go to another server than the usual one.
     Behaviour(
         "redirected-endpoint",
         pattern(

@@ -1,11 +1,11 @@
-"""Changes that stay after the skill has run, and protections that it switches off."""
+"""Changes that stay after the skill has run, and protections that the skill switches off."""
 
 import re
 from typing import Final
 
 from registry.document.behaviours.table import Behaviour, pattern
 
-# Lines that harmless skills add to a shell profile: a variable, a path, completions.
+# Lines that harmless skills add to a shell profile: variables, paths, completions.
 _COMMANDS: Final = (
     r"(?:curl|wget|nohup|base64|eval|\bnc\b|python3?|/tmp/|/dev/|\(|&[ ]?['\"]|\bsh\b|bash -"
     r"|osascript|node )"

@@ -1,14 +1,14 @@
-"""Distinguish examples of attacks, in texts about defence, from commands that a text asks for."""
+"""Distinguish quoted examples of attacks from commands that a text tells the reader to run."""
 
 import re
 from typing import Final
 
 _HEAD: Final = 400
-"""Number of characters that show the topic of a file without front matter, from its start."""
+"""Number of characters at the start of a file without front matter that show its topic."""
 
 _BEFORE: Final = 500
 _AFTER: Final = 200
-"""Number of characters around a match in which words may mark the match as an example."""
+"""Number of characters around a match that are searched for signs that it is an example."""
 
 _TOPIC: Final = re.compile(
     rb"detect|\bhunt|indicator|incident|forensic|\bsigma\b|\byara\b|\bsiem\b|\bsoc\b|\bedr\b|\bvet(?:s|ting)?\b"
@@ -36,7 +36,7 @@ _WARNS: Final = re.compile(
     rb"|\b(?:somebody|someone|anyone|attackers?|a package|an? \w{3,20} package) (?:ran|runs|sent"
     rb"|did)"
 )
-# If the text forbids a command, the command is an example, whatever the topic of the text is.
+# A forbidden command is an example, whatever the topic of the text is.
 _FORBIDDEN: Final = re.compile(
     rb"(?:\b(?:never|do not|don't|must not|should not|avoid) (?:\w{1,12} )?(?:run|use|pipe|piping"
     rb"|paste|pasting|execute|type|running|using|executing)\b[^.\n]{0,80}(?:`[^`\n]{0,160})?$"
@@ -57,7 +57,7 @@ _ASKS: Final = re.compile(
     rb":[ *_]{0,3})$"
 )
 
-# An item of a checklist: it asks a question about the checked system.
+# An item of a checklist, which asks a question about the checked system.
 _BOX: Final = re.compile(rb"[-*+][ ]\[[ x]\][ ]")
 
 # A string, a comment, or a pair of a name and a string. Calls of functions don't match.
@@ -75,8 +75,8 @@ _CALLS: Final = re.compile(
 def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bool:
     """Return True if the text at ``offset`` is an example of an attack.
 
-    ``lower``: the lower-case text. ``body``: the offset of the end of the front matter, 0 without
-    front matter. ``defending``: the skill is about attacks and defence.
+    ``lower`` is the lower-case text. ``body`` is the offset at which the front matter ends, or 0
+    without front matter. ``defending`` tells whether the skill is about attacks and defence.
     """
     fence = _fence(lower, offset, body)
     if fence < 0 and not _is_in_quotes(lower, offset):
@@ -92,9 +92,9 @@ def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bo
 
 
 def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
-    """Return True if the words before ``offset`` ask the reader to run the command at ``offset``.
+    """Return True if the words before ``offset`` tell the reader to run the command at ``offset``.
 
-    ``body`` is the offset of the end of the front matter, or 0 without front matter.
+    ``body`` is the offset at which the front matter ends, or 0 without front matter.
     """
     fence = _fence(lower, offset, body)
     before = _before(lower, offset, body, fence)
@@ -109,7 +109,7 @@ def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
 
 
 def is_entry(lower: bytes, offset: int) -> bool:
-    """Return True if the program's line at ``offset`` is only a string in a list, or a comment."""
+    """Return True if a program's line at ``offset`` is only a comment or a string in a list."""
     begin = lower.rfind(b"\n", 0, offset) + 1
     above = lower[max(0, begin - 80) : begin].rstrip()
     line = lower[begin : offset + 1]
@@ -125,8 +125,8 @@ def is_comment(lower: bytes, offset: int) -> bool:
 def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:
     """Return the text that introduces the text at ``offset``.
 
-    This is the beginning of its line. If ``offset`` is in a code block, it is the line above the
-    block.
+    In a code block, this is the line above the block. Elsewhere, it is the beginning of the same
+    line.
     """
     if fence >= 0:
         return _lead(lower, body, fence)[-240:]
@@ -135,7 +135,7 @@ def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:
 
 
 def _fence(lower: bytes, offset: int, body: int) -> int:
-    """Return where the code block around ``offset`` begins; -1 if there is none."""
+    """Return the offset at which the code block around ``offset`` begins; -1 if there is none."""
     if lower.count(b"```", body, offset) % 2 == 0:
         return -1
     return lower.rfind(b"```", body, offset)
@@ -151,7 +151,7 @@ def _is_in_quotes(lower: bytes, offset: int) -> bool:
 
 
 def _lead(lower: bytes, body: int, end: int) -> bytes:
-    """Return the last line before ``end`` that is not part of a list or a table."""
+    """Return the last line before ``end`` that belongs to neither a list nor a table."""
     lines = lower[max(body, end - 2 * _BEFORE) : end].rstrip().split(b"\n")
     for line in reversed(lines):
         text = line.strip()
@@ -165,6 +165,6 @@ def _lead(lower: bytes, body: int, end: int) -> bytes:
 
 
 def _end(lower: bytes, offset: int, *, fenced: bool) -> int:
-    """Return where the paragraph or code block around ``offset`` ends."""
+    """Return the offset at which the paragraph or code block around ``offset`` ends."""
     stop = lower.find(b"```" if fenced else b"\n\n", offset)
     return min(offset + _AFTER, stop if stop >= 0 else len(lower))

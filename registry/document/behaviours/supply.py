@@ -1,4 +1,4 @@
-"""Programs and packages from unknown authors that a skill asks you to install."""
+"""Programs and packages from unknown authors that a skill tells you to install."""
 
 import re
 from typing import Final
@@ -48,12 +48,12 @@ _RUNS_A_PROGRAM = _has(
     r"\b(?:run|open|launch|execute|start|double-click) [^\n ]{2,60}\.(?:exe|scr|msi)\b"
 )
 _HAS_ADDRESS = _has(r"https?://")
-# Words that show that a password does not belong to an archive.
+# Words which show that a password is for a login and not for an archive.
 _OF_A_LOGIN = _has(
     r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
     r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
 )
-# Hosts from which most users download common programs.
+# Hosts from which many users download common programs.
 _WELL_KNOWN = _has(
     r"https?://(?:www\.|dl\.|download\.|downloads\.|desktop\.|docs\.)?(?:nodejs\.org|python\.org"
     r"|git-scm\.com|docker\.com"
@@ -81,7 +81,7 @@ def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> by
 
 
 def _locked(match: re.Match[bytes]) -> bool:
-    """Return True if the password opens an archive or program that the skill tells you to run."""
+    """Return True if a password opens an archive or program that the skill tells you to run."""
     near = _around(match)
     return bool(
         _HAS_ARCHIVE.search(near)
@@ -91,7 +91,7 @@ def _locked(match: re.Match[bytes]) -> bool:
 
 
 def _demanded(match: re.Match[bytes]) -> bool:
-    """Return True if the download is a program that must be run before everything else."""
+    """Return True if the skill tells you to download a program and run it before anything else."""
     near = _around(match, 200, 260)
     return bool(
         _HAS_PROGRAM.search(near)
@@ -148,7 +148,7 @@ BEHAVIOURS: Final = (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    # A URL in place of a package name: the owner of the host decides what is installed.
+    # A URL in place of a package name: the owner of the host decides which code is installed.
     Behaviour(
         "required-program",
         pattern(

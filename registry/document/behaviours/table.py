@@ -1,11 +1,11 @@
-"""The types of the tables of behaviours, and the fragments that their patterns share.
+"""The types of the tables of behaviours, and fragments that several patterns share.
 
 A pattern over bytes (`Pattern`) is matched against the lower-case text, with one byte for each
 character (`?` for a character outside ASCII). A pattern over text (`Foreign`) is matched against
-the original text, with its case and all its characters. Every repetition in a pattern is bounded.
-So even for a hostile text, the time grows only with the length of the text.
+the original text, with its case and all its characters. Every repetition in a pattern has a maximum
+length. So even for a hostile text, the time increases only in proportion to the length of the text.
 
-After you change a pattern, run ``make needles``. It derives the strings that a text must contain
+After you change a pattern, run ``make needles``. This derives the strings that a text must contain
 before the pattern is tried (`registry.document.prefilter`).
 """
 
@@ -21,10 +21,10 @@ Where: TypeAlias = Literal["anywhere", "prose"]
 
 
 class SecurityRule(NamedTuple):
-    """The meaning of a security finding's code, and the advice for it.
+    """The meaning of a security finding's code, and the advice for the finding.
 
-    ``severity``: ``error`` if harm is nearly certain, ``warning`` if a person must look before
-    trusting the skill, ``info`` for a note.
+    ``severity`` is ``error`` if harm is nearly certain, ``warning`` if a person must read the
+    passage before trusting the skill, and ``info`` for a note.
     """
 
     severity: Severity
@@ -39,7 +39,7 @@ def _entries() -> list[list[str]]:
 
 
 def rules(kind: str) -> dict[str, SecurityRule]:
-    """Return the codes of a kind of findings, with their rules from ``rules.tsv``."""
+    """Return the codes of one group of findings, with their rules from ``rules.tsv``."""
     return {
         code: SecurityRule(cast("Severity", severity), meaning, fix)
         for its, code, severity, meaning, fix in _entries()
@@ -50,7 +50,7 @@ def rules(kind: str) -> dict[str, SecurityRule]:
 class Pattern:
     """A regular expression over bytes.
 
-    It is compiled when it is first used, because most texts use few of the patterns.
+    The first use compiles it, because most texts use only few of the patterns.
     """
 
     def __init__(self, source: str) -> None:
@@ -66,8 +66,8 @@ class Behaviour(NamedTuple):
     """One harmful behaviour, and the pattern that finds it.
 
     The message of a finding begins with ``effect``, and then quotes the match. If ``where`` is
-    ``prose``, only Markdown and plain text are searched. ``accept`` decides for each match whether
-    it is reported.
+    ``prose``, the pattern is used only on Markdown and plain text. ``accept`` decides for each
+    match whether it becomes a finding.
     """
 
     code: str
@@ -86,7 +86,7 @@ class Foreign(NamedTuple):
 
 
 def pattern(*parts: str) -> Pattern:
-    """Return the pattern of the joined ``parts``. It matches lower-case bytes."""
+    """Return a pattern of the joined ``parts``, which matches lower-case bytes."""
     return Pattern("".join(parts))
 
 
@@ -94,7 +94,7 @@ PRIVATE_ADDRESS: Final = (
     r"(?:127\.|0\.0\.0\.0|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|169\.254\.|100\.64\.)"
 )
 ADDRESS: Final = rf"(?!{PRIVATE_ADDRESS})\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w.])"
-"""A bare IPv4 address outside private networks."""
+"""An IPv4 address that doesn't belong to a private network."""
 
 LOCAL: Final = (
     rf"(?:localhost|[\w-]{{1,40}}\.local\b|host\.docker|{PRIVATE_ADDRESS}|\[?::1|<|\$|\{{)"
