@@ -1,4 +1,4 @@
-"""Names of commands that users know from other programs: aliases, and words with suggestions."""
+"""Names of commands that users know from other programs: as aliases, or with suggestions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "find": (["search"],),
     "outdated": (["pull", "--check"],),
 }
-"""Other names of commands. An alias works in each group that has one of these commands."""
+"""Other names of commands; an alias works in each group that has its command."""
 
 _DELETE: Final = (
     "'delete' NAME to move a skill to the trash, or 'pull --remove' NAME for an installed copy"
@@ -106,7 +106,7 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("remove", "rm", "delete", "withdraw"), "'version yank' NAME@LABEL"),
     },
 }
-"""Suggestions for unknown commands, by group ("" is the program) and typed word."""
+"""Suggestions for unknown commands, by group ("" means the program itself) and typed word."""
 
 _SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
 
@@ -127,7 +127,7 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "publish": {"": f"{_ADD_VERSION} to name a version"},
 }
-"""Suggestions for commands that accept no arguments, by command and typed word.
+"""Suggestions for arguments of commands that accept none, by command and typed word.
 
-The word "" stands for any other word.
+The word "" means any other word.
 """

@@ -45,11 +45,11 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort, so that no user sees a traceback
         status = Status.FAILED
-        with suppress(OSError):  # stderr may not be writable either
+        with suppress(OSError):  # stderr may be unwritable
             status = Status(_report(session, error, arguments))
     try:
         console.err.flush()
-    except OSError:  # otherwise Python would flush again at exit and change the status
+    except OSError:  # otherwise Python would flush again at its exit and change the status
         _discard(console.err)
     sys.exit(int(status))
 
@@ -72,7 +72,7 @@ def _invoke(
 
 
 def _say(console: Console, error: click.ClickException) -> None:
-    """Print the mistake in the command line, and the command that shows the help."""
+    """Print the error in the command line, and the command that shows the help."""
     context = getattr(error, "ctx", None)
     if context is not None:
         console.note(context.get_usage())
@@ -83,8 +83,8 @@ def _say(console: Console, error: click.ClickException) -> None:
 def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
     console = session.console
     if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
-        # The reader closed the pipe (`| head`), or the disk is full. Further output would also
-        # fail.
+        # The program that reads the pipe has closed it (`| head`), or the disk is full. More output
+        # would also fail.
         _discard(console.out)
         if error.errno == errno.EPIPE:
             return Status.DONE
@@ -116,7 +116,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
 
 
 def _whereabouts(session: Session, error: SkillNotFound) -> str:
-    """Return a sentence that tells where a missing skill may be, or "" if this is unknown."""
+    """Return a sentence that tells where a missing skill may be; "" if this is unknown."""
     from registry.cli.hints import trashed, unsynced
 
     registry, name = session.registry, error.facts["name"]
@@ -127,7 +127,7 @@ def _whereabouts(session: Session, error: SkillNotFound) -> str:
 
 
 def _nowhere(error: Exception) -> UsageProblem | None:
-    """Return an error if a command failed because the current folder no longer exists, or None."""
+    """Return an error if a command failed because the current folder was deleted, else None."""
     if isinstance(error, FileNotFoundError):
         try:
             os.getcwd()
@@ -139,7 +139,7 @@ def _nowhere(error: Exception) -> UsageProblem | None:
 
 
 def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
-    """Return the damage of the database if a command failed because of it, or else None."""
+    """If the error occurred because the database is damaged, return the damage, else None."""
     from registry.core import UNEXPECTED
 
     if not isinstance(error, UNEXPECTED):
@@ -208,7 +208,7 @@ COMMANDS: Final = {
     "config": "Print the current settings, and where each one is set.",
     "completion": "Print a shell script that completes commands and names.",
 }
-"""All commands in the order of the help, each with the first sentence of its own help."""
+"""All commands in the order of the help, each with the first sentence of its help text."""
 
 MODULES: Final = {
     "archives": ("import", "export"),
@@ -223,20 +223,20 @@ MODULES: Final = {
     "tools": ("tools", "prompt"),
     "trash": ("delete", "restore", "trash"),
 }
-"""Modules with several commands, and the names of these commands.
+"""Modules with several commands, and the names of their commands.
 
-The functions have these names (with a final ``_`` if needed). In every other module, the function
-is named ``command``.
+Each function has the name of its command (with a final ``_`` if needed). In all other modules, the
+function is called ``command``.
 """
 
 
 class Root(Group):
-    """The command `skill-registry`. It only imports the module of the called command."""
+    """The command `skill-registry`, which imports only the module of the called subcommand."""
 
     def main(  # type: ignore[override]  # replaces Click's way to exit
         self, args: Any = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run with these arguments (by default, sys.argv), and exit."""
+        """Run with these arguments (default: sys.argv), and exit."""
         run(self, args, prog_name or PROGRAM, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -1,4 +1,4 @@
-"""Change several skills at once, and report their copies."""
+"""Change several skills with one command, and report the copies of these skills."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,9 +23,9 @@ def each(
 ) -> tuple[list[T], bool]:
     """Call ``do`` with each skill; return the results, and whether all calls succeeded.
 
-    All names must resolve before the first call. With ``copies``, ``do`` also changes copies, so it
-    is called only once for all copies of a skill. If there are several skills, errors are printed
-    on stderr and the next skill follows. If there is a single skill, its error is raised.
+    Before the first call, all names must resolve. With ``copies``, ``do`` also changes copies, so
+    it is called only once for all copies of a skill. For several skills, this prints errors on
+    stderr and continues with the next skill. For a single skill, it raises the error.
     """
     registry = session.registry
     handles = [options.named(registry, name) for name in names]
@@ -43,8 +43,8 @@ def each(
 def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
     """Call ``do`` with each item; return the results, and whether all calls succeeded.
 
-    If there are several items, errors are printed on stderr and the next item follows. If there is
-    a single item, its error is raised. A `DatabaseProblem` is always raised.
+    For several items, this prints errors on stderr and continues with the next item. For a single
+    item, it raises the error. A `DatabaseProblem` is always raised.
     """
     if len(known) == 1:
         return [do(known[0])], True
@@ -75,7 +75,7 @@ def report_copies(
     *,
     copies: bool | None,
 ) -> Iterator[None]:
-    """Report on stderr which copies of a skill the block changed or left unchanged.
+    """After the block, print on stderr which copies of a skill changed and which did not.
 
     ``copies`` tells whether the user asked to change copies. It is None if the command can't change
     copies.
@@ -88,7 +88,8 @@ def report_copies(
         return
     before = copies_of(reader, stored)
     yield
-    # The checkout of a remote source is read-only, so its copies stay unchanged even with --copies.
+    # The checkout of a remote source is read-only, so copies in it never change, even with
+    # --copies.
     found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
         done = "deleted" if verb == "deletes" else "changed"

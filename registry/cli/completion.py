@@ -1,4 +1,4 @@
-"""Complete names in a shell from the catalogue: read-only, and silent on any error."""
+"""Complete names in a shell from the catalogue; this never writes, and prints no errors."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from registry.db.read.listing import Facet
 
 MAX_CANDIDATES: Final = 200
-"""Maximum number of candidates for a completion."""
+"""Maximum number of candidates for one completion."""
 
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
@@ -24,7 +24,7 @@ Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem
 def _completer(
     candidates: "Callable[[SkillRegistry], Iterable[tuple[str, str]]]", *, folders: bool = False
 ) -> Completer:
-    """Return a completer for pairs of a value and a description.
+    """Return a function that completes values, each with a description.
 
     If ``folders``, the shell also completes folders.
     """
@@ -36,9 +36,9 @@ def _completer(
         from click.shell_completion import CompletionItem
 
         found = []
-        # A failed completion must not disturb the command line that the user is typing.
+        # A failed completion must not change the command line that the user is typing.
         with suppress(Exception), ctx.ensure_object(Session).registry as registry:
-            # Skip values that a shell would split or that a terminal would interpret.
+            # Skip values that the shell would split or the terminal would interpret.
             fitting = (
                 pair
                 for pair in candidates(registry)

@@ -1,4 +1,4 @@
-"""Escape text from skills so that nothing in it can control a terminal."""
+"""Escape text from skills, so that it can't control a terminal."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ _HARMFUL: Final = (
     "\u2028\u2029"  # line and paragraph separators
     "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides and isolates
     "\ud800-\udfff"  # lone surrogates, which no stream can encode
-    "\U000e0000-\U000e007f"  # tag characters: invisible text, except in the flags above
+    "\U000e0000-\U000e007f"  # tag characters: invisible text, except in the flag emoji above
 )
 _IN_JSON: Final = "[\\x7f-\\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -36,8 +36,8 @@ def text(text: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """Escape control characters that `json` doesn't escape. The JSON value stays the same."""
-    # The first two checks are fast, and the third is six times faster than the search.
+    """Escape control characters that `json` leaves unescaped; the JSON value stays the same."""
+    # The first two checks are fast. The third check is six times faster than the search.
     if (text.isascii() and "\x7f" not in text) or text.isprintable():
         return text
     return _pattern(_IN_JSON).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -45,12 +45,12 @@ def json_text(text: str) -> str:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile the pattern on first use, because most output has nothing to escape."""
+    """Compile the pattern at its first use, because most output has nothing to escape."""
     return re.compile(text)
 
 
 def _escaped(found: re.Match[str]) -> str:
     char = found[0]
     if len(char) > 1:
-        return char  # part of a flag emoji
+        return char  # this is part of a flag emoji
     return _NAMED.get(char) or char.encode("unicode_escape", "surrogatepass").decode("ascii")

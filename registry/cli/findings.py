@@ -1,4 +1,4 @@
-"""Print findings: as paragraphs for people, or one per line for programs."""
+"""Print findings: as paragraphs for people, or as lines for programs."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final

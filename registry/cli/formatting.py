@@ -1,4 +1,4 @@
-"""Format numbers, sizes, times and texts for users, and fit them into columns."""
+"""Format numbers, sizes, times and texts for users; fit texts into columns."""
 
 import re
 import time
@@ -22,7 +22,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "yanked": "red",
 }
 INSTALL_STATES: Final = {"pulled": "installed", "behind": "outdated"}
-"""Names of states of installed skills for users, if the names differ from those in the JSON."""
+"""The words for states of installed skills in the output, if they differ from those in the JSON."""
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
 
 _MINUTE: Final = 60
@@ -34,13 +34,13 @@ _UNITS: Final = (
     (3600, 3600, "hour"),
     (_MINUTE, _MINUTE, "minute"),
 )
-"""Units of age: the minimum age in seconds, the length of the unit in seconds, and its name."""
+"""Units for ages: the minimum age and the length of the unit, in seconds, and its name."""
 
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100
 
 COMMIT: Final = 10
-"""Number of characters of a commit that are shown."""
+"""Number of characters of a commit to show."""
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
@@ -76,7 +76,7 @@ def moment(stamp: str | None, *, local: bool = False) -> str:
 def ago(stamp: str, now: float) -> str:
     """Return the time between a timestamp and ``now`` (seconds since 1970) in words.
 
-    A time in the future, and any other text, is returned unchanged.
+    Times in the future and texts in other forms are returned unchanged.
     """
     seconds = _seconds(stamp)
     if seconds is None or seconds > now + _MINUTE:
@@ -89,9 +89,9 @@ def ago(stamp: str, now: float) -> str:
 
 
 def _seconds(stamp: str) -> float | None:
-    """Return a UTC timestamp (``2026-01-31T12:30:00Z``) in seconds since 1970.
+    """Convert a UTC timestamp (``2026-01-31T12:30:00Z``) to seconds since 1970.
 
-    Returns None for any other text.
+    Returns None for a text in another form.
     """
     from datetime import datetime
 
@@ -102,17 +102,17 @@ def _seconds(stamp: str) -> float | None:
 
 
 def state(status: str, *, shadowed: bool = False) -> str:
-    """Return a skill's status in words for users."""
+    """Return the word for a skill's status in the output."""
     return "shadowed" if shadowed else status.replace("_", " ")
 
 
 def commit(version: str) -> str:
-    """Return the version of a remote, shortened if it is a commit or a digest."""
+    """Return the version of a remote source, shortened if it is a commit or a digest."""
     return version.removeprefix("sha256:")[:COMMIT]
 
 
 def address(url: str, ref: str | None, part: str | None = None, only: Sequence[str] = ()) -> str:
-    """Return a remote address with its folder, ref and skills."""
+    """Return a remote address with the folder, the ref and the skills."""
     place = f"{url.rstrip('/')}/{part}" if part else url
     return "".join([place, f"#{ref}" if ref else "", *(f"@{one}" for one in only)])
 
@@ -123,10 +123,10 @@ _EMOJI_STYLE: Final = "\ufe0f"
 
 
 def width_of(text: str) -> int:
-    """Return the number of columns of ``text``, an escaped line.
+    """Return the width of ``text``, an escaped line, in columns.
 
-    Terminals disagree about the width of joined emoji. The widths of the parts are added, so that a
-    line never wraps.
+    Terminals disagree about the width of emoji with several parts. This function adds the widths of
+    the parts, so that a line never wraps.
     """
     if text.isascii():
         return len(text)
@@ -134,7 +134,7 @@ def width_of(text: str) -> int:
 
 
 def fit(text: str, width: int, cut: Cut = "end", *, ellipsis: str = "\u2026") -> str:
-    """Return ``text``, shortened to ``width`` columns if it is longer."""
+    """Return ``text``, shortened if it is longer than ``width`` columns."""
     if len(text) * 2 <= width or width_of(text) <= width:
         return text
     room = width - width_of(ellipsis)
@@ -143,19 +143,19 @@ def fit(text: str, width: int, cut: Cut = "end", *, ellipsis: str = "\u2026") ->
     if cut == "start":
         return ellipsis + _tail(text, room)
     if cut == "middle":
-        tail = room * 2 // 3  # the end of a ref or path is more useful than its beginning
+        tail = room * 2 // 3  # the end of a ref or path is more informative than its beginning
         return _head(text, room - tail) + ellipsis + _tail(text, tail)
     return _head(text, room).rstrip() + ellipsis
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return ``text`` with spaces added up to ``width`` columns."""
+    """Return ``text`` with spaces, so that it fills ``width`` columns."""
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 
 
 def wrap(text: str, width: int) -> Iterator[str]:
-    """Yield ``text`` (a paragraph) in lines of at most ``width`` columns."""
+    """Yield ``text``, a paragraph, as lines of at most ``width`` columns."""
     width = max(width, 1)
     line, used = "", 0
     for piece in re.findall(r"\s+|\S+", text):
@@ -167,7 +167,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
         line, used = "", 0
         if not piece.isspace():
-            while size > width:  # a word that is longer than a line
+            while size > width:  # this word is longer than a line
                 head = _head(piece, width) or piece[0]
                 yield head
                 piece = piece[len(head) :]  # noqa: PLW2901  # the rest of the word
@@ -181,7 +181,7 @@ def _width(char: str) -> int:
     if char < "\u0300":
         return 1
     if char == _EMOJI_STYLE:
-        return 1  # a variation selector makes the character before it two columns wide
+        return 1  # the character before a variation selector is two columns wide
     if category(char) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if east_asian_width(char) in "WF" else 1
@@ -211,6 +211,6 @@ def _tail(text: str, room: int) -> str:
 
 
 def some_refs(refs: Sequence[str]) -> str:
-    """Join refs with commas, and name at most `MAX_NAMED` of them."""
+    """Join refs with commas; list at most `MAX_NAMED` of them."""
     shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
     return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

@@ -1,4 +1,4 @@
-"""Command classes, with examples in the help and global options after the command's name."""
+"""Click classes for commands: examples in the help, and global options after the command's name."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class _WithExamples(click.Command):
 class Command(_WithExamples):
     """A command with examples in its help, which also accepts the global options.
 
-    If ``starts_new``, the command doesn't need an existing database.
+    If ``starts_new``, the command works without an existing database.
     """
 
     def __init__(self, *args: Any, starts_new: bool = False, **settings: Any) -> None:
@@ -36,10 +36,10 @@ class Command(_WithExamples):
         add_global_options(self, hidden=True)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and raise an error for a repeated option.
+        """Parse the arguments, and raise an error if an option is repeated.
 
-        Without this, Click would only use the last value. Global options before the command don't
-        count as repeated, because a shell alias may set them.
+        Otherwise Click would silently use the last value. A global option may occur before and
+        after the command, because a shell alias may set it.
         """
         if not ctx.resilient_parsing:
             given: dict[str | None, click.Option] = {}
@@ -55,7 +55,10 @@ class Command(_WithExamples):
         return super().parse_args(ctx, args)
 
     def _parsed(self, ctx: click.Context, args: Sequence[str]) -> Sequence[click.Parameter]:
-        """Return the given parameters in order; suggest another way if one is unknown."""
+        """Return the given parameters in order.
+
+        If a parameter is unknown, suggest an alternative.
+        """
         from registry.cli.aliases import EXTRA, OPTIONS
 
         name = ctx.command_path.partition(" ")[2]
@@ -81,7 +84,7 @@ class Listing(click.Group):
     """A group that lists its commands with the complete first sentence of their help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their full help. Click would shorten it to one line."""
+        """List the commands with their first sentence of help, which Click would shorten."""
         del ctx
         with formatter.section("Commands"):
             whole = ((name, one.get_short_help_str(1000)) for name, one in self.commands.items())
@@ -89,9 +92,9 @@ class Listing(click.Group):
 
 
 class Group(_WithExamples, Listing):
-    """A group with examples at the end of its help and its commands in their own order.
+    """A group with examples at the end of its help, and with a fixed order of its commands.
 
-    If it is called without a command, it prints its help and fails, as git does.
+    Without a subcommand, it prints its help and fails, as git does.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -106,7 +109,7 @@ class Group(_WithExamples, Listing):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the called command by name or alias, or suggest a similar one."""
+        """Find a command by its name or alias; if there is none, suggest a similar name."""
         known = self.list_commands(ctx)
         if args[0] not in known:
             from registry.cli.aliases import ALIASES
@@ -132,9 +135,9 @@ class Group(_WithExamples, Listing):
 def session_command(
     *examples: str, group: click.Group | None = None, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator that turns a function with a session into a command.
+    """Return a decorator that turns a function with a session parameter into a command.
 
-    If ``group`` is given, the command is added to this group.
+    If ``group`` is given, the command becomes part of this group.
     """
 
     def make(function: Callable[..., None]) -> click.Command:
@@ -195,7 +198,7 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
 
 @click.pass_context
 def _help_alone(ctx: click.Context) -> None:
-    """Print the help of a group that is called without a command."""
+    """Print the help of a group that is called without a subcommand."""
     if ctx.invoked_subcommand is None:
         ctx.ensure_object(Session).console.write([ctx.get_help()])
         ctx.exit(Status.FAILED)

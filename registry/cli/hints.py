@@ -1,4 +1,4 @@
-"""Hints: commands that help after an error."""
+"""Hints after errors: the commands that help."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ def _several_skills(error: errors.RegistryError) -> str:
 
 
 def trusting(source: str, address: str | None = None) -> str:
-    """Return the commands that show the security errors of a source, and that trust it."""
+    """Return two commands: to show the security errors of a source, and to trust the source."""
     source = quote(escape.line(source))
     known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
     first = f"{known}skill-registry check {source}"
@@ -97,7 +97,10 @@ def _skill_exists(error: errors.RegistryError) -> str:
 
 
 def removal(folder: str, lock: str) -> str:
-    """Return the command that removes an installed skill. ``lock`` is the folder of its lock."""
+    """Return the command that removes an installed skill.
+
+    ``lock`` is the folder of its lock file.
+    """
     where = f"--to {quote(escape.line(lock))}"
     if real_path(lock) == real_path(str(data_folder())):
         where = "--global"
@@ -107,13 +110,13 @@ def removal(folder: str, lock: str) -> str:
 def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
     """Yield the paths at which a skill is installed, each with the command that removes it.
 
-    Only this project and the folders for all projects are searched.
+    This searches only this project, and the folders for all projects.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import is_of
     from registry.install.targets import InstallTarget
 
-    with suppress(OSError):  # the current folder, and so the project, may have been removed
+    with suppress(OSError):  # the current folder may have been removed, and with it the project
         for target in (InstallTarget.project(os.getcwd()), InstallTarget.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
@@ -130,15 +133,16 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 
 
 def check_meant(registry: "SkillRegistry", name: str) -> None:
-    """Raise `ChangeRefused` if a bare name may mean the copy that is installed in this project.
+    """Raise `ChangeRefused` if a name may mean an installed copy in this project.
 
-    The registry's skill of that name is then in another folder, and the copy is not from it.
+    This is so if the registry's skill with the name is in another folder, and the copy doesn't come
+    from it.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner
     from registry.install.targets import InstallTarget
 
-    with suppress(OSError):  # the current folder, and so the project, may have been removed
+    with suppress(OSError):  # the current folder may have been removed, and with it the project
         target = InstallTarget.project(os.getcwd())
         entry = None
         with suppress(errors.RegistryError):
@@ -165,7 +169,7 @@ def check_meant(registry: "SkillRegistry", name: str) -> None:
 def naming_what_helps(
     registry: "SkillRegistry", handle: str, new_name: str | None = None
 ) -> Iterator[None]:
-    """Add a note to `SourceReadOnly`: a command to use instead of deleting or renaming a skill."""
+    """Add to a raised `SourceReadOnly` a note with a command that helps instead."""
     try:
         yield
     except errors.SourceReadOnly as error:
@@ -185,7 +189,7 @@ def naming_what_helps(
 
 @contextmanager
 def naming_both() -> Iterator[None]:
-    """Add a note to `SkillAmbiguous`: the command that compares two of the skills."""
+    """Add to a raised `SkillAmbiguous` a note with the command that compares two of the skills."""
     try:
         yield
     except errors.SkillAmbiguous as error:
@@ -195,7 +199,7 @@ def naming_both() -> Iterator[None]:
 
 
 def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
-    """Return commands that copy a skill of a remote source into a local source, and rename it."""
+    """Return commands that copy a skill of a remote source to a local source and rename it."""
     from registry.sync.sources import find, target_source
 
     remote = find(registry.core, skill.source).remote
@@ -222,7 +226,7 @@ def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
 
 
 def _read_only(arguments: Sequence[str]) -> str:
-    """Return what to do instead of changing a skill of a remote source."""
+    """Return an alternative to changing a skill of a remote source."""
     if "create" in arguments:
         return "Name a source of your own with --source."
     return (
@@ -232,7 +236,7 @@ def _read_only(arguments: Sequence[str]) -> str:
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
-    """Return the command with --global if the skill was installed for all projects, else ""."""
+    """Return the command with --global if the skill is installed for all projects, else ""."""
     from registry.install.lockfile import NAME, read_lock
     from registry.install.pull import folders_of
     from registry.install.targets import InstallTarget
@@ -251,8 +255,8 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
 
 
 def _despite_edits(arguments: Sequence[str]) -> str:
-    """Return commands that show, and that replace, the edits that stop `pull --frozen`."""
-    by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull made
+    """Return two commands for the edits that stop `pull --frozen`: to show and to replace them."""
+    by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull created
     again = [*arguments, "--force" if by_force else "--theirs"]
     check = [one for one in arguments if one not in {"--frozen", "--offline", "--theirs"}]
     see, replace = (
@@ -269,7 +273,7 @@ def _despite_edits(arguments: Sequence[str]) -> str:
 
 
 def _edited_by_hand(arguments: Sequence[str]) -> str:
-    """Return a command after which a skill that the user edited can be changed."""
+    """Return a command that makes it possible to change a skill that the user has edited."""
     if any(one.startswith("--if-hash") for one in arguments):
         return ""  # with --if-hash, the user decides by the hash
     hint = "To read an edit by hand into the registry, run: skill-registry sync"
@@ -447,9 +451,9 @@ _WITH_ARGUMENTS: Final[dict[type[errors.RegistryError], Callable[[Sequence[str]]
 
 
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
-    """Return the hint for an error, or "" if its message is enough.
+    """Return the hint for an error; "" if its message is enough.
 
-    ``arguments`` is the command line, for hints that repeat it with another option.
+    ``arguments`` is the command line; some hints repeat it with another option.
     """
     notes = " ".join(getattr(error, "__notes__", ()))
     if notes or type(error) in _WITH_ARGUMENTS:
@@ -466,12 +470,12 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
-    # Quote the attributes of the error for a shell.
+    # Quote the error's attributes for a shell.
     return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:
-    """Explain why a skill folder that ``name`` may mean isn't found by that name.
+    """Explain why the skill folder ``name`` can't be found by this name.
 
     Returns "" if there is no such folder. Raises the errors of `SkillRegistry.why`.
     """
@@ -492,7 +496,7 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
 
 
 def trashed(registry: "SkillRegistry", name: str) -> str:
-    """Return how to restore a skill that is in the trash but not in the database, or ""."""
+    """Return how to restore a skill from the trash if the database doesn't have it, else ""."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
             how = f"To restore it, run: skill-registry restore {one.id}"
@@ -501,7 +505,7 @@ def trashed(registry: "SkillRegistry", name: str) -> str:
 
 
 def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
-    """Yield the folders that a name may mean: a path, or a folder in a source of this machine."""
+    """Yield the folders that a name may mean: as a path, or in a source of this machine."""
     yield os.path.abspath(os.path.expanduser(name))
     for source in registry.own_sources():
         yield os.path.normpath(os.path.join(source.path, name))

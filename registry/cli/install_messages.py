@@ -1,4 +1,4 @@
-"""Messages about installed skills: reasons, replaced edits, and commands that help."""
+"""Messages about installed skills: reasons, replaced edits, and helpful commands."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def explain(
     overwrite: str = "--theirs",
     dry_run: bool = False,
 ) -> None:
-    """Print on stderr the skills that were not changed or lost edits, with reasons and advice.
+    """Print on stderr which skills did not change or lost edits, with reasons and advice.
 
     ``again`` is the command that updates the installed skills. ``bring`` is the command that
     installs skills, without their names. ``overwrite`` is the option that overwrites edits.
@@ -111,7 +111,7 @@ def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: s
 def _report_updates(
     session: Session, target: "InstallTarget", done: "Sequence[InstallResult]", again: str
 ) -> None:
-    """Print how to see the available updates, and how to keep an update merged by hand."""
+    """Print how to see the available updates, and how to record an update merged by hand."""
     from registry.install.plan import BEHIND_TOO
 
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
@@ -129,7 +129,7 @@ def _folder(one: "InstallResult") -> str:
 
 
 def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
-    """Tell whether a skill that could not be installed now was installed before."""
+    """Tell whether a skill that can't be installed now is already installed."""
     from registry.install.provenance import owner
 
     entry = locked.get(os.path.basename(one.path))
@@ -140,7 +140,7 @@ def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, 
 
 
 def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
-    """Tell whether exactly the installed files are quarantined, or the skill no longer exists."""
+    """Tell whether exactly the installed files are quarantined, or the skill is removed."""
     from registry.install.provenance import owner
 
     entry = locked[os.path.basename(one.path)]
@@ -150,9 +150,9 @@ def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]
 
 
 def _reason(session: Session, one: "InstallResult", bring: str, message: str) -> str:
-    """Return why a skill was not changed or which edits were lost, and a command that helps.
+    """Return why a skill did not change or which edits were lost, and a helpful command.
 
-    ``bring`` is explained at `explain`. ``message`` is the outcome for the skill.
+    For ``bring``, see `explain`. ``message`` is the result for the skill.
     """
     from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
@@ -174,7 +174,8 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
         if same := next((other for other in others if other.tree_hash == own.tree_hash), None):
             same_ref = escape.line(same.ref)
             way = f"To take it over as a copy of {same_ref}, run: {bring} --adopt {quote(same_ref)}"
-    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # no full stop after a command
+    # no full stop after a command, so that users can copy it
+    end = "" if "run: " in reason.rpartition(". ")[2] else "."
     return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
 
@@ -184,10 +185,10 @@ def report_origins(
     done: "Sequence[InstallResult]",
     shown: "Collection[SecurityFinding]" = (),
 ) -> None:
-    """Print the source, or the address and commit, of each installed skill, then other folders.
+    """Print the source, or address and commit, of each installed skill; then print other folders.
 
-    If a name looks like the name of another skill, a warning is printed. The security findings
-    ``shown`` were printed before.
+    If a name looks like the name of another skill, print a warning. The caller has already printed
+    the security findings ``shown``.
     """
     from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
@@ -214,7 +215,7 @@ def report_origins(
 def _report_security(
     session: Session, entries: "Sequence[Locked]", shown: "Collection[SecurityFinding]"
 ) -> None:
-    """Print the security findings of installed skills that are not among those ``shown``."""
+    """Print the security findings of installed skills that are not in ``shown``."""
     for source in dict.fromkeys(entry.source for entry in entries):
         names = {entry.tree_hash: entry.name for entry in entries if entry.source == source}
         for name, finding in _security_of(session, source, names):
@@ -225,7 +226,10 @@ def _report_security(
 def _security_of(
     session: Session, source: str, names: "Mapping[str, str]"
 ) -> "Iterator[tuple[str, SecurityFinding]]":
-    """Yield the security findings in a source's skills, whose names are given by tree hash."""
+    """Yield the security findings in skills of a source.
+
+    ``names`` maps tree hashes to these skills' names.
+    """
     from registry.db.read.findings import security_findings
 
     for one in security_findings(session.registry.core.reader, source):
@@ -236,9 +240,10 @@ def _security_of(
 def confirm_errors(
     session: Session, target: "InstallTarget", skills: "Sequence[Skill]"
 ) -> "Sequence[SecurityFinding]":
-    """Ask on a terminal before skills with security errors are installed; return the errors.
+    """Before skills with security errors are installed, ask on a terminal; return the errors.
 
-    The errors are printed first. Skills that are already installed with these files don't count.
+    The errors are printed first. Skills that are already installed with the same files are left
+    out.
     """
     from registry.install.lockfile import read_lock
 
@@ -264,7 +269,7 @@ def confirm_errors(
 def _elsewhere(
     target: "InstallTarget", locked: "Mapping[str, Locked]", folders: Sequence[str]
 ) -> str:
-    """Return a sentence with the folders of skills that are not in the table."""
+    """Return a sentence with the folders of the skills that the table doesn't contain."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
         if folder in locked:
@@ -285,9 +290,9 @@ def _origin(entry: "Locked") -> str:
 
 
 def _named(target: "InstallTarget", one: "InstallResult") -> str:
-    """Return how a command can name an installed skill: by its ref, or else by its path.
+    """Return how a command can name an installed skill: by its ref, otherwise by its path.
 
-    The ref is enough in the skill's own project.
+    In the skill's project, the ref is enough.
     """
     from registry.install.targets import InstallTarget
 
@@ -298,7 +303,7 @@ def _named(target: "InstallTarget", one: "InstallResult") -> str:
 
 
 def _way_out(session: Session, ref: str) -> str:
-    """Return the command that trusts a skill, if it is quarantined, or else ""."""
+    """Return the command that trusts a skill if it is quarantined, else ""."""
     from registry.catalog.resolve import resolve
     from registry.cli.hints import hint
 
@@ -309,7 +314,7 @@ def _way_out(session: Session, ref: str) -> str:
 
 
 def _namesakes(session: Session, ref: str) -> "list[Skill]":
-    """Return the other skills of the same name that can be installed."""
+    """Return the other installable skills with the same name."""
     from registry.catalog.resolve import resolve
     from registry.db.read.skills import same_name
 
@@ -320,13 +325,13 @@ def _namesakes(session: Session, ref: str) -> "list[Skill]":
 
 
 def report_pulled(session: Session, since: str) -> None:
-    """Print how to remove skills that were installed since a time (UTC) without an undo record."""
+    """Print how to remove skills that were installed since a time (UTC) and have no undo record."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import NAME, pulled_at
     from registry.install.targets import InstallTarget
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
-    with suppress(OSError):  # the current folder, and so the project, may have been removed
+    with suppress(OSError):  # the current folder may have been removed, and with it the project
         for target in (InstallTarget.project(os.getcwd()), InstallTarget.everywhere()):
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
@@ -343,8 +348,8 @@ def report_fetched(
 ) -> None:
     """Print for each remote source the version with which installed skills were compared.
 
-    A check does not fetch, so the remote may already have a newer version. The hint to fetch comes
-    after the skills that are outdated already.
+    A check doesn't fetch, so the remote source may have a newer version. The hint to fetch comes
+    after the skills that are already outdated.
     """
     from registry.install.lockfile import read_lock
     from registry.remotes.address import normalize_url
@@ -366,7 +371,7 @@ def report_fetched(
 
 
 def report_strange(session: Session, target: "InstallTarget") -> None:
-    """Print the addresses in the lock whose current version is unknown."""
+    """Print the addresses in the lock file for which no current version is known."""
     from registry.install.provenance import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):

@@ -1,4 +1,4 @@
-"""Print lists. Columns define the table, the plain lines in a pipe, and the list of names."""
+"""Print lists; columns define the table, the lines in a pipe, and the list of names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_SHARE: Final = 0.45
-"""Share of the terminal's width for the first column, if not all columns fit."""
+"""Share of the terminal's width for the first column, if the columns don't fit."""
 MAX_PROSE: Final = 1200
-"""Maximum number of characters of a text in a table. No terminal shows more in a line."""
+"""Maximum number of characters of a text in a table; no terminal shows more in a line."""
 
 
 class Column(NamedTuple, Generic[T]):
@@ -91,7 +91,7 @@ MIN_READABLE: Final = 8
 
 @dataclass(slots=True)
 class _Strip:
-    """A column of a table with its width and, if ``when`` needs them, the texts of its cells."""
+    """A column of a table: its width and, if ``when`` needs them, the texts of its cells."""
 
     column: Column[Any]
     width: int = 0
@@ -99,7 +99,7 @@ class _Strip:
     texts: set[str] = field(default_factory=set)
 
     def measure(self, cells: Iterable[str]) -> None:
-        """Widen the column so that these cells fit."""
+        """Increase the column's width so that these cells fit."""
         for cell in cells:
             if cell:
                 self.filled = True
@@ -116,8 +116,8 @@ class _Strip:
 def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
     """Yield the header and the rows of a table, fitted to the console's width.
 
-    Empty columns are omitted. The items are iterated twice, first to measure and then to draw them,
-    so that they are not kept in memory.
+    Empty columns are left out. To save memory, the items are not stored but iterated twice: first
+    to measure them, then to draw them.
     """
     now = time() if console.is_terminal else None
     strips = [_Strip(column) for column in columns if column.only != "plain"]
@@ -173,7 +173,7 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
 
 
 def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
-    """Shorten the first column. If that is not enough, only show the first column."""
+    """Make the first column narrower; if this isn't enough, show only the first column."""
     first = strips[0]
     room = width - (_taken(strips, flexible) - first.width)
     share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
@@ -189,13 +189,13 @@ def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[
 
 
 def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
-    """Return the width of all columns except the flexible column, including the gaps."""
+    """Return the total width of the columns and gaps, without the flexible column."""
     fixed = sum(strip.width for strip in strips if strip is not flexible)
     return fixed + GAP * (len(strips) - 1)
 
 
 NEAREST: Final = 5
-"""Maximum number of similar values that a message names if no skill has the given value."""
+"""Maximum number of similar values in a message, if no skill has the given value."""
 
 
 def emit(
@@ -208,17 +208,17 @@ def emit(
     draw: Callable[[Console, Iterable[T]], Iterator[str]] | None = None,
     nothing: str = "",
 ) -> bool:
-    """Print ``items`` in the chosen format; by default a table on a terminal, else plain lines.
+    """Print ``items`` in the chosen format; the default is a table on a terminal, else plain lines.
 
     ``items`` are streamed, but a table iterates over them twice. The format ``names`` prints
-    ``name``, which is by default the first column of the plain lines. ``draw`` returns escaped
-    lines that replace the table. ``nothing`` is printed on stderr if the list is empty. Returns
-    True if a table was printed on a terminal.
+    ``name``, by default the first column of the plain lines. ``draw`` returns escaped lines that
+    replace the table. ``nothing`` is printed on stderr if there are no items. Returns True if a
+    table was printed on a terminal.
     """
     console = session.console
     style = session.style or ("table" if console.is_terminal else "plain")
     if style in {"json", "jsonl"}:
-        # Print one object per line, which is readable and fast to write.
+        # Print one object on each line, which is readable and fast.
         rows = console.json_lines(map(to_record, items) if to_record else items)
         console.write(_array(rows) if session.as_json else rows, json_text=True)
     elif style == "table" and draw:
@@ -255,12 +255,12 @@ def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[s
 
 
 def skill_line(done: str, skill: Skill) -> list[str]:
-    """Return the lines that report the change of a skill."""
+    """Return the lines that report a change of a skill."""
     return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each label and value. In a pipe, a tab separates the two."""
+    """Yield a line for each label and value; in a pipe, a tab is between them."""
     rows = list(facts)
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
@@ -271,7 +271,7 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
 
 
 def report_left_out(session: "Session", chosen: Filters) -> None:
-    """Print on stderr how many skills of other projects are left out of a list."""
+    """Print on stderr how many skills of other projects the list leaves out."""
     elsewhere = session.registry.left_out(chosen)
     if elsewhere:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
@@ -299,9 +299,9 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
 
 
 def report_nothing_found(session: "Session", chosen: Filters, *, more: int | None = None) -> None:
-    """Explain on stderr why a list or a search has no results, and what to do next.
+    """Explain on stderr why a list or search has no results, and what the user can do.
 
-    ``more`` is the number of results that the search has with ``--all``.
+    ``more`` is the number of results with ``--all``.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -334,17 +334,17 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: int | Non
         does = "lists" if more is None else "finds"
         how = f" {others:,} {do} {which} would match; --all {does} {them}." if others > 0 else ""
         note(f"No skills match.{how}")
-    elif not registry.left_out():  # report_left_out() prints them
+    elif not registry.left_out():  # report_left_out() prints these
         note("No usable skills; to list the others, add --all.")
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
-    """Return the number of visible skills that only ``all`` would add to ``chosen``."""
+    """Return how many more visible skills ``chosen`` has with ``all``."""
     return registry.list(replace(chosen, all=True), limit=1).total - registry.left_out(chosen)
 
 
 def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
-    """Yield messages about filter values that no skill has, with similar values."""
+    """Yield messages about filter values that no skill has, with similar values that exist."""
     from difflib import get_close_matches
 
     for what, wanted, facets in (

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_RENDERED: Final = 100_000
-"""Maximum number of characters that are rendered. A longer text is shown as plain text."""
+"""Maximum number of characters that are rendered; a longer text is shown as plain text."""
 
 LEXERS: Final = frozenset("bash console diff html javascript json python sh sql toml yaml".split())
-"""Languages in which code blocks are coloured."""
+"""Languages of code blocks that are shown in colours."""
 
 
 def render(console: Console, text: str, width: int) -> Iterator[str]:
     """Yield the lines of ``text``, rendered for a terminal.
 
-    HTML and comments are shown as source. A link is followed by its address, and is not a terminal
-    hyperlink. Characters that could control a terminal are shown as escapes, even if they are
-    written as entities.
+    HTML and comments are shown as source text. After a link comes its address; it isn't a terminal
+    hyperlink. Characters that can control a terminal are shown as escapes, even if the text has
+    them as entities.
     """
     if len(text) > MAX_RENDERED or not console.is_unicode:
         yield from escape.text(text).split("\n")

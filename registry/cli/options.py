@@ -1,4 +1,4 @@
-"""Define the options that several commands share."""
+"""The options that several commands share."""
 
 import os
 import re
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Choice: TypeAlias = click.Choice[str]
     ParamType: TypeAlias = click.ParamType[str]
-else:  # the types of older Click versions have no type parameter
+else:  # the types of older Click versions aren't generic
     Choice, ParamType = click.Choice, click.ParamType
 
 PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+(/(?!\.{1,2}(/|$))[a-z0-9._~-]+)*/?", re.IGNORECASE)
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class StatusChoice(Choice):
-    """The type of an option for a status. Words may be joined by "_", "-" or a space."""
+    """The type of an option for a status; its words may be separated by "_", "-" or a space."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Accept ``no-document`` and ``no document`` for ``no_document``."""
@@ -49,14 +49,17 @@ class StatusChoice(Choice):
 
 
 class Parsed(ParamType):
-    """The type of an option with its own parser. The message of a ValueError is printed."""
+    """The type of an option with a custom parser.
+
+    If it raises ValueError, the message is printed.
+    """
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert the text of the option with its parser."""
+        """Convert the text of the option with the custom parser."""
         try:
             return self._parse(str(value))
         except ValueError as error:
@@ -71,7 +74,7 @@ def _when(text: str, *, end: bool = False) -> str:
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Combine options into one decorator. The help lists them in this order."""
+    """Combine options into one decorator; the help lists them in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -203,7 +206,7 @@ filter_options: Final = stack(
 def filters(session: Session, given: dict[str, Any]) -> Filters:
     """Remove the values of `filter_options` from ``given``, and return them as filters.
 
-    Raises `SourceNotFound`, `PersonalityNotFound`.
+    Raises `SourceNotFound` or `PersonalityNotFound`.
     """
     personality = given.pop("personality")
     known = {one.name for one in fields(Filters)}
@@ -217,7 +220,7 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
 
 def named(registry: "SkillRegistry", given: str) -> str:
-    """Return the ref of a skill, given a name, a ref or the path of its folder.
+    """Return the ref of the skill with this name, ref or folder path.
 
     An unknown path is returned unchanged, so that the caller reports it like an unknown name.
     Raises `FolderMissing`.
@@ -241,7 +244,7 @@ def named(registry: "SkillRegistry", given: str) -> str:
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":
-    """Return the view of a personality, whose errors name the rule that hides a skill.
+    """Return the view of a personality; its errors name the rule that hides a skill.
 
     Raises `PersonalityNotFound`.
     """
@@ -303,13 +306,13 @@ def target_of(to: str | None, *, is_global: bool) -> "InstallTarget":
 
 
 def report_project(session: Session, target: "InstallTarget", to: str | None = None) -> None:
-    """Print the project of a command, unless the command uses all projects or the folder ``to``."""
+    """Print the project that a command uses, unless it uses all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")
 
 
 def agent_of(name: str) -> "Agent":
-    """Find the agent that an option names. Raises `AgentNotFound`."""
+    """Return the agent with the name in an option. Raises `AgentNotFound`."""
     from registry.disk.agents import find_agent
 
     if name in ALL_AGENTS:

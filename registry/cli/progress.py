@@ -1,4 +1,4 @@
-"""Show a progress bar on a terminal for operations that take a while."""
+"""Show a progress bar on a terminal during long operations."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE: Final = 0.5
-"""Time before a progress bar is drawn, in seconds. Short operations finish without a bar."""
+"""Time before a progress bar is drawn, in seconds; shorter operations show no bar."""
 
 
 class SyncProgress:
-    """Shows the progress of a sync or a copy. Draws nothing if stderr is not a terminal."""
+    """Shows the progress of a sync or copy; draws nothing if stderr isn't a terminal."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = console.err_is_terminal
@@ -41,7 +41,7 @@ class SyncProgress:
                 self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int | None) -> None:
-        """Update the bar. A timer draws the bar during a step that takes long."""
+        """Update the bar; during a long step, a timer draws the bar again."""
         with self._lock:
             if not self._watched:
                 return
@@ -85,7 +85,7 @@ class SyncProgress:
 def waiting(console: Console, doing: str) -> Iterator[Callable[[], None]]:
     """Show a spinner on a terminal if the block takes longer than `PATIENCE`.
 
-    Yields a function that ends the spinner. Call it before a prompt.
+    Yields a function that stops the spinner; call it before a prompt.
     """
     if not console.err_is_terminal:
         yield lambda: None

@@ -1,4 +1,4 @@
-"""Prompts: ask for a confirmation, or for a choice from a list."""
+"""Prompts: ask for a confirmation, or for choices from a list."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from registry.cli.session import Session
 
 
 def confirm(session: Session, question: str, *, yes: bool) -> None:
-    """Ask on a terminal unless ``yes``. If the answer is no, end the command with status 1.
+    """Ask on a terminal unless ``yes``; if the user answers no, end the command with status 1.
 
     ``question`` is escaped text. Without a terminal, the user must pass ``--yes``.
     """
@@ -23,7 +23,7 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
 
 
 def choose(session: Session, lines: Sequence[str]) -> list[int]:
-    """Ask on a terminal which ``lines`` (escaped text) to choose; return their indexes."""
+    """Ask on a terminal which of the ``lines`` (escaped text) to choose; return their indexes."""
     session.console.flush()
     for number, line in enumerate(lines, 1):
         session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
@@ -35,7 +35,7 @@ def choose(session: Session, lines: Sequence[str]) -> list[int]:
 
 
 def places(text: str, count: int) -> list[int]:
-    """Parse numbers (from 1), ranges of numbers or ``all`` into indexes from 0.
+    """Convert numbers (from 1), ranges of numbers or ``all`` to indexes from 0.
 
     Raises click.BadParameter.
     """
@@ -60,7 +60,7 @@ def is_terminal(session: Session) -> bool:
 
 
 def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) -> None:
-    """Show the full address of each new ``owner/repo``, and ask before it is fetched.
+    """Before a new ``owner/repo`` is fetched, show its full address and ask the user.
 
     Raises the errors of `registry.remotes.sources.address_of`.
     """

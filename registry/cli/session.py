@@ -1,4 +1,4 @@
-"""The session of a run: its streams, its options and its registry."""
+"""The session of one run: its streams, options and registry."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ T = TypeVar("T")
 DEFAULT_WIDTH: Final = 80
 
 LINES_AT_ONCE: Final = 100
-"""Number of lines that are written in one batch."""
+"""Number of lines in one write."""
 
 _CODES: Final[Mapping[str, str]] = {
     "bold": "1",
@@ -40,7 +40,7 @@ _CODES: Final[Mapping[str, str]] = {
 
 
 class Console:
-    """The output streams of a run. They escape characters that their encoding can't represent."""
+    """The output streams of a run; they escape characters that their encoding doesn't have."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.out: TextIO = sys.stdout or _nowhere()
@@ -60,7 +60,7 @@ class Console:
 
     @property
     def width(self) -> int:
-        """The number of columns of the terminal, or `DEFAULT_WIDTH` without a terminal."""
+        """The width of the terminal in columns; `DEFAULT_WIDTH` without a terminal."""
         with suppress(ValueError):
             if (columns := int(self._environ.get("COLUMNS") or 0)) > 0:
                 return columns
@@ -70,7 +70,7 @@ class Console:
 
     @property
     def height(self) -> int | None:
-        """The number of lines of the terminal, or None without a terminal."""
+        """The height of the terminal in lines; None without a terminal."""
         with suppress(OSError, ValueError, AttributeError):
             return os.get_terminal_size(self.out.fileno()).lines or None
         return None
@@ -89,10 +89,10 @@ class Console:
         return self.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
 
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
-        """Write lines to stdout: escaped text, or JSON that this method escapes (``json_text``).
+        """Write lines to stdout: escaped text, or with ``json_text`` JSON that this method escapes.
 
-        The lines are written in batches of `LINES_AT_ONCE` to limit the memory. A single empty line
-        is not printed.
+        It writes `LINES_AT_ONCE` lines at a time, to limit the memory. It doesn't print a single
+        empty line.
         """
         rest = iter(lines)
         some = list(islice(rest, LINES_AT_ONCE))
@@ -104,7 +104,7 @@ class Console:
             some = list(islice(rest, LINES_AT_ONCE))
 
     def page(self, lines: Iterable[str]) -> None:
-        """Write lines to stdout, through a pager if they exceed the terminal's height."""
+        """Write lines to stdout; if they don't fit on the terminal, through a pager."""
         shown = list(lines)
         height = self.height if self.is_terminal and _is_terminal(sys.stdin) else None
         if height is None or len(shown) < height:
@@ -113,7 +113,7 @@ class Console:
         from click import echo_via_pager
 
         self.flush()
-        # With colours if the pager is less, which shows them.
+        # The text has colours if the pager is less, which can show them.
         echo_via_pager("\n".join(shown) + "\n")
 
     def write_bytes(self, data: bytes) -> None:
@@ -126,7 +126,7 @@ class Console:
         """Write a message (escaped text) to stderr."""
         if style and self._err_color:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
-        self.flush()  # write the results before messages about them
+        self.flush()  # write the results before the messages about them
         self.err.write(text + "\n")
 
     def error(self, message: str) -> None:
@@ -141,10 +141,13 @@ class Console:
         self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
 
     def json_lines(self, values: Iterable[object]) -> Iterator[str]:
-        """Yield each value as a line of JSON in the encoding of stdout, not escaped yet."""
+        """Yield each value as a line of JSON in the encoding of stdout.
+
+        Control characters aren't escaped yet.
+        """
         from json import JSONEncoder
 
-        # The encoder turns values of dataclasses into objects, one after the other.
+        # The encoder converts dataclass values into JSON objects, one after another.
         return map(
             JSONEncoder(ensure_ascii=not self.is_unicode, default=shallow_record).encode, values
         )
@@ -162,8 +165,8 @@ def batches(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _nowhere() -> TextIO:
-    """Return a replacement for a stream that was closed before the program started."""
-    return open(os.devnull, "w", encoding="utf-8")  # open until the process ends
+    """Return a replacement for a stream that was already closed when the program started."""
+    return open(os.devnull, "w", encoding="utf-8")  # stays open until the process ends
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -181,7 +184,7 @@ def _is_unicode(stream: TextIO) -> bool:
 
 
 FETCHING: Final = "registry.remotes.fetch"
-"""Name of the logger for errors that stop the fetch of a single source."""
+"""Name of the logger for errors that stop only the fetch of one source."""
 
 
 class Status(IntEnum):
@@ -195,7 +198,7 @@ class Status(IntEnum):
 
 
 class Session:
-    """Opens the registry when a command first needs it. ``style`` is the output format."""
+    """Opens the registry when a command first needs it; ``style`` is the output format."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console()
@@ -211,8 +214,8 @@ class Session:
     def registry(self) -> "SkillRegistry":
         """The registry for the global options. Raises `RegistryError`.
 
-        If the user named a file, it must exist, unless the command ``starts_new`` databases. If the
-        default file doesn't exist, the registry is empty.
+        If the user gave a path, the file must exist, unless the command ``starts_new`` databases.
+        If there is no file at the default path, the registry is empty.
         """
         from registry.api import SkillRegistry
 
@@ -221,7 +224,7 @@ class Session:
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()
             raise DatabaseMissing(path=opened.path, name="")
-        # Lists report the empty registry, with the next command.
+        # Lists themselves report that the registry is empty, and print the next command.
         opened.core.tell_no_more_that_it_is_empty()
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         if self.verbose:
@@ -229,7 +232,7 @@ class Session:
         return opened
 
     def _log(self) -> None:
-        """Until the session ends, print the traceback of each error that stops a single source."""
+        """Until the session ends, print the traceback of each error that stops only one source."""
         import logging
 
         console, logger = self.console, logging.getLogger(FETCHING)
@@ -246,7 +249,7 @@ class Session:
 
     @cached_property
     def settings(self) -> "Settings":
-        """The settings in the settings file. Raises `SettingsProblem`."""
+        """The settings from the settings file. Raises `SettingsProblem`."""
         from pathlib import Path
 
         from registry.settings import load_settings
@@ -259,7 +262,7 @@ class Session:
         return self.style == "json"
 
     def answer(self, value: object, lines: Iterable[str]) -> None:
-        """Print the result of a command: the value as JSON, or ``lines`` of escaped text."""
+        """Print the result of a command: ``value`` as JSON, or ``lines`` of escaped text."""
         if self.as_json:
             self.console.json(record(value))
         else:
@@ -269,7 +272,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the registry if it is open. The next use opens it again."""
+        """Close the registry if it is open; it can be opened again afterwards."""
         self._ending.close()
         if "registry" in self.__dict__:
             self.__dict__.pop("registry").close()

@@ -1,4 +1,4 @@
-"""Messages about a new source that is inside another source, around one, or in a checkout."""
+"""Messages about a new source that is inside another source, contains one, or is in a checkout."""
 
 import os
 import shlex

@@ -1,1 +1,1 @@
-"""The commands. A module is imported only when its command runs (see `registry.cli.app`)."""
+"""The commands; each module is imported only when its command runs (see `registry.cli.app`)."""

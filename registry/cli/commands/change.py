@@ -22,7 +22,7 @@ from registry.toolsets.schemas import TYPES
 
 
 def _parameter(text: str) -> Parameter:
-    """Read a parameter, NAME[?][:TYPE[:TEXT]]. A "?" after the name makes it optional."""
+    """Parse a parameter, NAME[?][:TYPE[:TEXT]]; a "?" after the name makes it optional."""
     name, _, rest = text.partition(":")
     kind, _, about = rest.partition(":")
     kind = kind.strip() or "string"
@@ -134,7 +134,8 @@ def update(
 
     def change(name: str) -> SkillDetail:
         base = if_hash
-        # Use the version of the last sync, so that a later edit by the user stops the change.
+        # Resolve the version from the last sync. If the user edits the skill after this, the change
+        # fails.
         known = registry.get(name) if force else registry.resolve(name)
         if added or removed:
             fields["tags"] = _edited(known.tags, added, removed)
@@ -182,7 +183,7 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Return the tags after additions and removals. Tags are compared in their stored form."""
+    """Return the tags after additions and removals; tags are compared in their stored form."""
     gone = set(map(tag_key, removed))
     return list(dict.fromkeys(tag for tag in (*tags, *map(tag_key, added)) if tag not in gone))
 

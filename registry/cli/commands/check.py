@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 
 
 BELOW: Final = 7
-"""Number of terminal lines for the table's header, the messages below it, and the prompt."""
+"""Number of terminal lines for the header of the table, the messages below it, and the prompt."""
 
 FEWEST: Final = 5
-"""Minimum number of table rows, and of lines with findings, on a small terminal."""
+"""Minimum number of lines on a small terminal, for the table and for the findings separately."""
 
 
 Group: TypeAlias = tuple[bool, bool, int]
 """The sort key of a finding.
 
-The parts are: True if it is minor, False if it is about security, and the rank of its severity.
+Its parts are: True if the finding is minor, False if it is about security, and the rank of its
+severity.
 """
 
 
 class SkillFinding(NamedTuple):
-    """A finding, and the skill in which it was found."""
+    """A finding, and the skill that has it."""
 
     skill: "Checked"
     finding: Diagnostic
@@ -55,7 +56,7 @@ class SkillFinding(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """The number of findings with a code, and the first of them."""
+    """The number of findings with the same code, and the first of them."""
 
     first: SkillFinding
     number: int = 0
@@ -64,16 +65,16 @@ class Tally:
 class Findings:
     """The findings of all skills by severity, without a copy of them in memory.
 
-    Security findings come first, then errors, warnings and minor findings. In a group, they are
-    sorted by skill and place.
+    Security findings come first, then errors, warnings and minor findings. In each of these groups,
+    findings are sorted by skill and position.
     """
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
         self._skills: dict[Group, list[int]] = {}
-        """For each group, the indexes of the skills with findings in it."""
+        """For each group of findings, the indexes of the skills that have such findings."""
         self.skills = 0
-        """The number of checked skills. Folders that are not skills don't count."""
+        """The number of checked skills; folders without a skill don't count."""
         tallies: dict[tuple[Group, str], Tally] = {}
         for index, skill in enumerate(checked):
             self.skills += skill.is_skill
@@ -86,10 +87,10 @@ class Findings:
                 tallies.setdefault(key, Tally(SkillFinding(skill, finding))).number += 1
         order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
         self.tallies: Final = [tallies[key] for key in order]
-        """The codes with their numbers, by group. The most frequent code of a group comes first."""
+        """The codes with their numbers, by group; the most frequent code of a group comes first."""
 
     def ordered(self, *, minor: bool) -> Iterator[SkillFinding]:
-        """Yield the findings. Minor findings are only included if ``minor``."""
+        """Yield the findings; minor findings only if ``minor``."""
         for group, indexes in sorted(self._skills.items()):
             for index in [] if group[0] and not minor else indexes:
                 skill = self._checked[index]
@@ -114,8 +115,8 @@ def lines(findings: Iterable[SkillFinding]) -> Iterator[str]:
 def report(console: Console, findings: Findings, *, minor: bool, room: int | None) -> Iterator[str]:
     """Yield the findings, grouped by skill, and a table of all codes.
 
-    Minor findings are only included if ``minor``. ``room`` is the maximum number of lines, or None
-    if there is no limit.
+    Minor findings are included only if ``minor``. ``room`` is the maximum number of lines; None
+    means no limit.
     """
     tallies = findings.tallies
     if not tallies:
@@ -232,12 +233,12 @@ def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:
 
 def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
     for one in found:
-        # The line ending is a part of the diff, so keep it.
+        # Keep the line ending, because it is part of the diff.
         yield from (console.paint_diff(line) for line in one.diff.removesuffix("\n").split("\n"))
 
 
 def _code(text: str) -> str:
-    """Parse a code of findings. A code that ends with a hyphen is a prefix of codes."""
+    """Parse the code of a finding; if it ends with a hyphen, it is a prefix of codes."""
     from registry.catalog.check import codes_of
 
     try:
@@ -362,7 +363,7 @@ def command(
 
 
 def _note_other_folders(session: Session) -> None:
-    """Print the number of folders in the sources that hold no SKILL.md."""
+    """Print how many folders in the sources have no SKILL.md."""
     if number := session.registry.list(status="no_document", limit=0).total:
         folders = formatting.count(number, "folder")
         session.console.note(
@@ -374,9 +375,9 @@ def _note_other_folders(session: Session) -> None:
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings. If ``whole``, print all of them.
+    """Print the findings; all of them if ``whole``.
 
-    Otherwise minor findings, and those that don't fit the terminal, are left out.
+    Otherwise leave out minor findings, and findings for which the terminal has no space.
     """
     console = session.console
     minor = whole or session.verbose

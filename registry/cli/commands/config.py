@@ -23,7 +23,7 @@ DEFAULT: Final = "default"
 
 
 class Setting(NamedTuple):
-    """A current setting, and the origin of its value."""
+    """A setting: its current value, and the origin of the value."""
 
     name: str
     value: Any
@@ -112,7 +112,7 @@ def _of_file(session: Session) -> Iterator[Setting]:
 def _shown(value: Any) -> Any:
     """Return a value in its JSON form, without passwords.
 
-    Personalities are replaced by their names.
+    For personalities, this is only their names.
     """
     if isinstance(value, Mapping):
         if all(isinstance(one, str) for one in value.values()):
@@ -163,7 +163,8 @@ def completion(session: Session, *, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101  # Click only accepts the three shells of the argument
-    # Click's `source()` first runs bash to check its version. Only the script is needed here.
+    # Don't call Click's `source()`, because it first runs bash to check its version. Only the
+    # script is needed here.
     root = click.get_current_context().find_root().command
     script = kind(root, {}, PROGRAM, COMPLETION_VARIABLE)
     text = script.source_template % script.source_vars()

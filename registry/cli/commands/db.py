@@ -93,7 +93,7 @@ def check(session: Session) -> None:
 
 
 def _report_open(session: Session) -> None:
-    """Warn if other users may write to the data folder, a database file or its folder."""
+    """Warn if other users may write to the data folder, a database file, or its folder."""
     from registry.disk.private import open_to_others
     from registry.settings import data_folder
 
@@ -193,7 +193,10 @@ def copy(session: Session, *, source: str, target: str) -> None:
 
 
 def _report_owner(session: Session, backend: "Backend") -> None:
-    """Print which role owns the tables on a server, or will own them."""
+    """Print which role owns the tables on a server.
+
+    If there are no tables, which role will own them.
+    """
     from registry.db.postgres.rights import owner_of_tables
 
     name, exist = owner_of_tables(backend.reader.rows)
@@ -234,7 +237,7 @@ def upgrade(session: Session) -> None:
 
 
 def _list_undecided(session: Session) -> None:
-    """List sources that used to win over other owners' sources, and how an admin restores this."""
+    """List sources that lost their precedence over other owners' sources, and how to restore it."""
     from registry.db.read.sources import undecided
 
     found = list(undecided(session.registry.core.reader))
@@ -377,7 +380,7 @@ def grants(session: Session) -> None:
 def _give(
     session: Session, role: str, statements: Sequence[str], *, yes: bool, printed: bool
 ) -> None:
-    """Change rights after a confirmation, or print the SQL."""
+    """Change rights after a confirmation, or only print the SQL."""
     if printed:
         session.console.write(f"{escape.line(one)};" for one in statements)
         return

@@ -40,7 +40,8 @@ def _columns(sort: str, held: Held) -> Sequence[Column[Skill]]:
     def status(skill: Skill) -> str:
         state = formatting.state(skill.status, shadowed=skill.shadowed)
         marked = held().get((skill.source, skill.folder))
-        # A deprecated skill may also be invalid or shadowed, which matters more.
+        # If a deprecated skill is also invalid or shadowed, show that state, because it matters
+        # more.
         if marked is None or (marked == "deprecated" and state not in {"ok", "warning"}):
             return state
         return marked
@@ -74,7 +75,7 @@ def _columns(sort: str, held: Held) -> Sequence[Column[Skill]]:
 
 
 class _Counted(Iterable[Skill]):
-    """An iterable of skills that counts them while they are iterated."""
+    """An iterable of skills that counts its items during the iteration."""
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self.many = 0
@@ -139,7 +140,7 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         held = _held(session.registry.core.reader, is_mixed=is_mixed)
         in_json = partial(_record, held=held, is_mixed=is_mixed)
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
-        # Only count the other skills if their number will be printed.
+        # Count the other skills only if the command will print their number.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
@@ -151,9 +152,11 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
 
 
 def _held(reader: Reader, *, is_mixed: bool) -> Held:
-    """Queue the SELECT for deprecated skills, which a server answers with the first skills.
+    """Queue the SELECT for deprecated skills.
 
-    Unless ``is_mixed`` (with --all or --status), the list has no quarantined or yanked skill.
+    A server returns its rows together with the first skills.
+
+    Unless ``is_mixed`` (with --all or --status), the list has no quarantined or yanked skills.
     """
     warnings = deprecated_ahead(reader)
 
@@ -171,7 +174,7 @@ def _held(reader: Reader, *, is_mixed: bool) -> Held:
 def _record(skill: Skill, held: Held, *, is_mixed: bool) -> dict[str, Any]:
     """Return a skill as JSON.
 
-    If it is deprecated, it has the key ``deprecated``. If ``is_mixed``, it has the keys
+    A deprecated skill has the key ``deprecated``. If ``is_mixed``, each skill has the keys
     ``quarantined`` and ``yanked``.
     """
     state = held().get((skill.source, skill.folder))
@@ -194,7 +197,7 @@ SEEN: Final[Sequence[Column["AgentSkill"]]] = (
 
 
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
-    """List the skills that an agent sees. The skills of the project come first."""
+    """List the skills that an agent sees; the project's skills come first."""
     from registry.install.inventory import seen_by, told_of_namesakes
 
     agent = agent_of(name)

@@ -25,15 +25,15 @@ SERVER: Final = "skills"
 
 
 class Unclear(ValueError):
-    """A file can't be edited safely. The message has the reason."""
+    """The program can't edit a file safely; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client's configuration files: the user's (below the home folder) and that of a project.
+    """A client's configuration files: of the user (below the home folder) and of a project.
 
-    ``table`` is the key in the file that contains the servers. If ``typed``, an entry states that
-    the server speaks over stdio.
+    ``table`` is the key of the servers in the file. If ``typed``, an entry states that the server
+    uses stdio.
     """
 
     user: str
@@ -43,7 +43,7 @@ class Client:
 
     @property
     def is_toml(self) -> bool:
-        """True if the client's file is TOML. Otherwise it is JSON."""
+        """True if the client's file is TOML, False if it is JSON."""
         return self.user.endswith(".toml")
 
     def entry(self, command: str, arguments: Sequence[str]) -> dict[str, Any]:
@@ -75,7 +75,10 @@ CLIENTS: Final[Mapping[str, Client]] = {
 
 
 class _Client(click.Choice[str]):
-    """A client, which may have its name as an agent."""
+    """The type of an argument that names a client.
+
+    It also accepts the client's name as an agent.
+    """
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the client's name."""
@@ -127,7 +130,10 @@ def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
 
 
 def _edits(text: str, table: str, entry: Mapping[str, Any], *, is_new: bool) -> Iterator[str]:
-    """Yield versions of the text, each with the entry at a place that may be the right one."""
+    """Yield versions of the text with the entry.
+
+    In each version, it is at another possible position.
+    """
     if is_new:
         yield _with_member(text, text.index("{"), table, {SERVER: entry})
         return
@@ -155,7 +161,7 @@ def _with_member(text: str, begin: int, key: str, value: object) -> str:
 
 
 def _shown(text: str, begin: int, value: object) -> tuple[str, str]:
-    """Return a value as JSON, and the white space before a member, in the style of the object."""
+    """Return a value as JSON, and the white space before a member, in the object's style."""
     space = re.match(r"\s*", text[begin + 1 :])
     gap = space[0] if space else ""
     line = text[:begin].rpartition("\n")[2]
@@ -257,7 +263,7 @@ def _given(*options: tuple[str, str | None]) -> Iterator[str]:
 
 
 def _program() -> str:
-    """Return this program's full path, because a desktop client may have another PATH."""
+    """Return the full path of this program, because a desktop client may have another PATH."""
     started = os.path.abspath(sys.argv[0])
     return shutil.which(PROGRAM) or (started if started.endswith(f"/{PROGRAM}") else PROGRAM)
 
@@ -275,10 +281,10 @@ def _path(client: Client, *, project: bool) -> str:
 
 
 def _read(path: str, *, project: bool) -> str | None:
-    """Return the text of a file, or None if it doesn't exist. Raises `Unclear`.
+    """Return the text of a file; None if it doesn't exist. Raises `Unclear`.
 
-    The user's own file may be a link to another folder. The file of a project may not be a link,
-    because other people wrote it.
+    The user's own file may be a link to another folder. A project's file must not be a link,
+    because other people may have created it.
     """
     from registry.disk.files import read_file
     from registry.errors import RegistryError
@@ -337,7 +343,10 @@ def _compare(path: str, before: str | None, *, project: bool) -> None:
 
 
 def _keep(path: str, text: str, mode: int) -> str:
-    """Write a copy next to a file without overwriting any file; return the copy's path."""
+    """Write a copy beside a file, without overwriting an existing file.
+
+    Return the path of the copy.
+    """
     number = 0
     while True:
         copy = f"{path}.bak{number or ''}"
@@ -372,7 +381,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 class ServerOptions(Command, Listing):
-    """A command group that starts the server if it is called without a command."""
+    """A command group that starts the server if the user gives no subcommand."""
 
 
 @click.group(
@@ -474,7 +483,10 @@ def mcp(
 
 
 def _report_if_empty(session: Session) -> None:
-    """Print that there is no database yet. Without this, a client would only see empty results."""
+    """If there is no database yet, print this.
+
+    Otherwise a user would see only empty results in the client.
+    """
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "

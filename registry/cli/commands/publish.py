@@ -133,7 +133,7 @@ def _send(
 
 
 def _finding(facts: dict[str, Any]) -> Diagnostic:
-    """Return a finding that a server sent."""
+    """Convert a server's JSON object to a finding."""
     severity: Severity = next(
         (one for one in SEVERITIES if one == facts.get("severity")), "warning"
     )

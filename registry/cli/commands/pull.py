@@ -62,7 +62,7 @@ choosing_options: Final = options.stack(
 
 
 def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
-    """Confirm each new ``owner/repo`` among the names. See `confirm_addresses`."""
+    """Ask the user to confirm each new ``owner/repo`` among the names; see `confirm_addresses`."""
     short = (one for one in names if "://" not in one and session.registry.is_address(one))
     confirm_addresses(session, short, yes=yes)
 
@@ -79,14 +79,14 @@ def chosen_skills(
     dry_run: bool = False,
     choose: "Choose | None" = None,
 ) -> "list[Skill] | None":
-    """Return the chosen skills; None if no option chooses any.
+    """Return the skills that the options choose; None if no option chooses skills.
 
-    ``choose`` asks the user if an address offers several skills. If several skills share a name,
-    the one already installed in ``target`` is chosen, unless a ref names another. With
-    ``dry_run`` no address is fetched or registered as a source.
+    If an address offers several skills, ``choose`` asks the user. If several skills have the same
+    name, this returns the skill that is already installed in ``target``, unless the user gave a
+    ref. With ``dry_run``, no address is fetched or registered as a source.
 
-    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for skills that the personality can't
-    see.
+    Raises the errors of `SkillRegistry.resolve`, and `SkillNotVisible` for skills that the
+    personality can't see.
     """
     _check_paths(names)
     addresses = [name for name in names if session.registry.is_address(name)]
@@ -121,7 +121,7 @@ def chosen_skills(
 
 
 def _check_paths(names: Sequence[str]) -> None:
-    """Raise an error for a folder or a missing file, because a path is not a skill's name."""
+    """Raise an error if a name is a folder or the path of a missing file."""
     for name in names:
         path = os.path.expanduser(name)
         if name[0:1] in {"/", "~", "."} and os.path.isdir(path):
@@ -131,7 +131,7 @@ def _check_paths(names: Sequence[str]) -> None:
 
 
 def _owners(session: Session, target: "InstallTarget") -> dict[str, str]:
-    """Return the refs of installed skills, by the names with which users call them."""
+    """Return the refs of installed skills, by each name that users can type for them."""
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner
 
@@ -146,7 +146,10 @@ def _owners(session: Session, target: "InstallTarget") -> dict[str, str]:
 def _named(
     registry: "SkillRegistry", name: str, personality: str | None, known: Mapping[str, str]
 ) -> "Skill":
-    """Return the skill, or the version NAME@LABEL, that a name means; ``known`` as in `_owners`."""
+    """Return the skill, or the version NAME@LABEL, with a name.
+
+    ``known`` is a result of `_owners`.
+    """
     from registry.catalog.resolve import split_label
 
     parts = None if name in known else split_label(registry.core.reader, name)
@@ -312,7 +315,8 @@ def pull(
         confirm_names(session, given["names"], yes=yes)
     shown: list[SecurityFinding] = []
     done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes, shown=shown)
-    report_project(session, target, to)  # print this after the checks of the arguments
+    # after the checks of the arguments, so that their errors come first
+    report_project(session, target, to)
     is_filtered = doing == ["check"] and session.style == "names"
     listed = [one for one in done if one.state != "unchanged"] if is_filtered else done
     emit(session, listed, COLUMNS, name=lambda one: one.ref)
@@ -341,7 +345,7 @@ def pull(
 
 
 def _check_keep(*, keep: bool, others: bool) -> None:
-    """Raise UsageError for --keep without names, or with options that can't be combined with it."""
+    """Raise UsageError for --keep without names, or together with other options."""
     if keep and others:
         raise click.UsageError(
             "--keep requires the names of installed skills, and can't be combined with --theirs, "
@@ -358,7 +362,7 @@ def _check_usage(
     is_global: bool,
     mode: str | None,
 ) -> None:
-    """Raise UsageError for options that can't be combined."""
+    """Raise UsageError for options that can't be used together."""
     chooses = any(given[way] for way in ("names", "tags", "every", "personality"))
     problem = None
     if to is not None and (agent or is_global or mode):
@@ -392,9 +396,9 @@ def _act(
     may_ask: bool,
     shown: "list[SecurityFinding]",
 ) -> "Sequence[InstallResult]":
-    """Do the requested action, and return the result for each skill.
+    """Carry out the request, and return the result for each skill.
 
-    The security findings that were printed are added to ``shown``.
+    The security findings that are printed are added to ``shown``.
     """
     from registry.install import pull as pulling
 
@@ -433,7 +437,7 @@ def _act(
 def _choose(
     session: Session, begin: "Callable[[], None]", offered: "Sequence[Skill]"
 ) -> "list[Skill]":
-    """Ask which of the skills at an address to install. ``begin`` is called before the question."""
+    """Ask which skills at an address to install; call ``begin`` before the question."""
     begin()
     lines = [f"{escape.line(one.name)}: {escape.prose(one.description)}" for one in offered]
     width = session.console.width - len(str(len(lines))) - 2
@@ -478,7 +482,7 @@ def _checked(
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
-        with suppress(NotPulled, LockMissing):  # otherwise compare with the registered skills
+        with suppress(NotPulled, LockMissing):  # otherwise, compare with the registered skills
             return pulling.check(core, None, target, pulling.folders_of(target, names))
     chosen = chosen_skills(session, target=target, dry_run=True, **given)
     if chosen is None:
@@ -504,7 +508,10 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 
 
 def _state(one: "InstallResult") -> str:
-    """Return the name of a state for users. The JSON has the name in `InstallResult`."""
+    """Return the word for a state in the output.
+
+    The JSON has the state's own name in `InstallResult`.
+    """
     from registry.install.plan import ADOPTED, EQUAL, FOREIGN
 
     named = {EQUAL: "unmanaged", FOREIGN: "unmanaged", ADOPTED: "adopted"}.get(one.reason or "")

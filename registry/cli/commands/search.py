@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
-    """Yield paragraphs about each skill: its rank, its words, higher results, missing words."""
+    """Yield paragraphs about each skill: its rank, its words, the hits above it, missing words."""
     for index, one in enumerate(placed):
         if index:
             yield ""
@@ -115,7 +115,7 @@ BELOW: Final = 3
 """Number of terminal lines below the results, for the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
-"""Maximum number of characters of a description that are shown before a match, on a terminal."""
+"""Maximum number of characters of a description to show before a match, on a terminal."""
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
@@ -195,7 +195,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
 
 
 def _queries(given: Sequence[str]) -> list[str]:
-    """Join the arguments to a query. If an argument has spaces, each argument is a query."""
+    """Join the arguments to one query; if an argument has spaces, each argument is a query."""
     if len(given) > 1 and any(len(one.split()) > 1 for one in given):
         return [one for one in given if one.strip()]
     whole = " ".join(given)
@@ -208,14 +208,14 @@ def draw_hits(
     wanted: re.Pattern[str] | None,
     marked: Collection[tuple[str, str]] = (),
 ) -> Iterator[str]:
-    """Yield a line with the ref and description of each result, and a line with the match.
+    """For each result, yield a line with its ref and description, and a line with the match.
 
-    The second line is omitted if the first line shows the match. ``marked`` has the sources and
+    If the first line shows the match, there is no second line. ``marked`` has the sources and
     folders of deprecated skills.
     """
 
     def light(text: str, style: Style | None = None) -> str:
-        """Paint a text in a style, and its matches in another style."""
+        """Return a text in a style, with its matches in another style."""
         if wanted is None:
             return console.style(text, style)
         end, parts = 0, []
@@ -237,14 +237,14 @@ def draw_hits(
         if (hit.source, hit.folder) in marked:
             head += "  " + console.style("deprecated", formatting.STATUS_STYLES["deprecated"])
             room -= len("  deprecated")
-        # If a narrow terminal has no space for the description, only show the match.
+        # If the terminal is too narrow for the description, show only the match.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
-                # The description itself matches with related words, so it needs no second line.
+                # The description matches by a related word, so it needs no second line.
                 continue
             yield SNIPPET_INDENT + light(
                 fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
@@ -252,19 +252,19 @@ def draw_hits(
 
 
 def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
-    """Return the description if it contains the match, else the snippet."""
+    """Return the description if it contains the match, otherwise the snippet."""
     has_match = wanted is not None and wanted.search(hit.description)
     return hit.description if has_match or not hit.snippet else hit.snippet
 
 
 def _is_the_same(one: str, other: str) -> bool:
-    """Tell whether one of two texts starts with the other. Either text may be shortened."""
+    """Tell whether one of the texts starts with the other; each of them may be shortened."""
     one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
     return one.startswith(other) or other.startswith(one)
 
 
 def _cut(text: str, wanted: re.Pattern[str] | None) -> str:
-    """Return the end of a text, from a few characters before the first match."""
+    """Return the rest of a text, from a few characters before the first match."""
     found = wanted.search(text) if wanted else None
     if found is None or found.start() <= AROUND:
         return text
@@ -275,7 +275,7 @@ def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search.query import parse, pattern
 
-    # Try whole phrases before their words, and leave out stop words.
+    # Try phrases before their single words, and leave out stop words.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
     patterns = [
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
@@ -332,7 +332,7 @@ def why(
     if query is not None:
         if agent is not None:
             raise click.UsageError("--agent and --query can't be combined.")
-        # Also in a pipe, because the findings are the result.
+        # Print a table even in a pipe, because the findings are the result.
         session.style = session.style or "table"
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw_placed)
@@ -352,7 +352,7 @@ def why(
 
 
 def _report_namesakes(session: Session, names: Collection[str]) -> None:
-    """Print which of several skills of a name each installed agent loads in this project."""
+    """If several skills share a name, print which one each installed agent loads here."""
     from registry.disk.agents import installed_agents
     from registry.install.inventory import seen_by, told_of_namesakes
 
@@ -389,11 +389,11 @@ WHY_COLUMNS: Final[Sequence[Column["Explanation"]]] = (
 
 
 EVERY: Final = 100
-"""100 percent."""
+"""All prompts, in percent."""
 
 
 class _Failed(NamedTuple):
-    """A failed prompt, and its skill."""
+    """A prompt that failed, and its skill."""
 
     ref: str
     answer: "EvalResult"

@@ -157,7 +157,7 @@ _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def _length(text: str) -> timedelta | None:
-    """Parse a length of time such as ``90d``. Returns None for ``never``."""
+    """Parse a duration such as ``90d``; return None for ``never``."""
     if text == "never":
         return None
     found = _LENGTH.fullmatch(text)

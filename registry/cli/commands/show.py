@@ -29,13 +29,13 @@ MAX_FILES: Final = 12
 LABEL: Final = 12
 _WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Installed", "Origin"})
 MAX_TEXT_WIDTH: Final = 100
-"""Maximum width of text, in columns. Longer lines are hard to read on any terminal."""
+"""Maximum width of text, in columns; longer lines are hard to read."""
 
 
 def draw_skill(
     session: Session, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
-    """Yield the lines of the view of a skill. ``source`` is the source of the skill."""
+    """Yield the lines that ``show`` prints about a skill; ``source`` is the source of the skill."""
     console = session.console
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
@@ -43,7 +43,7 @@ def draw_skill(
     yield ""
     for label, value in _facts(session, skill, source, links):
         if value:
-            # Never wrap values that users copy.
+            # Never wrap values that users copy, such as paths.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:
@@ -122,7 +122,7 @@ def _facts(
 
 
 def _trusted(session: Session, skill: SkillDetail) -> str:
-    """Return a note that a skill with security errors was trusted, and if known, when."""
+    """Return a note if a skill with security errors was trusted, with the time if it is known."""
     from registry.db.read.access import trusted_at
     from registry.sync.reading import security_errors
 

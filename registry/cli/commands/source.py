@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def place_of(source: Source) -> str:
-    """Return the path of a local source or the address of a remote source, escaped."""
+    """Return the path of a local source, or the address of a remote source, escaped."""
     remote = source.remote
     return escape.line(source.path if remote is None else _address(remote))
 
@@ -49,7 +49,7 @@ def _differ(texts: AbstractSet[str]) -> bool:
 
 
 def asked_columns(here: Collection[int]) -> Sequence[Column[Source]]:
-    """Return the columns of a list of sources after the remotes were asked."""
+    """Return the columns of a list of sources after their remote addresses were queried."""
     return [
         *SOURCES[:2],
         Column("REMOTE", lambda one: _behind(one, here), only="table"),

@@ -102,7 +102,7 @@ def _counting(
     examples: Sequence[str],
     about: str,
 ) -> click.Command:
-    """Create the command that counts skills by ``what``."""
+    """Create the command that counts skills for each value of ``what``."""
     columns: Sequence[Column[Facet]] = (
         Column(what.upper(), lambda facet: facet.value),
         Column("SKILLS", lambda facet: facet.count, right=True),
@@ -200,7 +200,7 @@ def _record(one: "Copies") -> dict[str, Any]:
 
 
 def _elsewhere(session: Session) -> set[str]:
-    """Return the names of sources in projects that don't contain the current folder."""
+    """Return the names of the sources whose projects don't contain the current folder."""
     registry = session.registry
     shows = registry.core.reader.visibility.shows
     sources = registry.sources(counted=False)
@@ -226,7 +226,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 
 def _mark(one: "Copies", skill: Skill) -> str:
-    """Return how the files of a skill compare with those of the skills listed above it."""
+    """Return how the files of a skill differ from those of the skills above it in the list."""
     if one.relation == "identical":
         return ""
     if skill is one.skills[0]:

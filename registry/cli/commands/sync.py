@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
 MAX_SHOWN: Final = 20
-"""Maximum number of lines for each kind of change without --verbose."""
+"""Maximum number of lines for each type of change without --verbose."""
 MAX_NAMED: Final = 5
 """Maximum number of quarantined skills that a message names."""
 
@@ -118,7 +118,7 @@ def command(
 
 
 def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | None) -> str:
-    """Return a command that syncs the targets without the target that caused the error."""
+    """Return a command that syncs the targets, except the target that caused the error."""
     facts = {one for one in error.facts.values() if isinstance(one, str)}
     others = [one for one in targets if not facts & {one, os.path.abspath(os.path.expanduser(one))}]
     way = ["skill-registry", "sync", *(["--scope", scope] if scope else []), *others]
@@ -129,7 +129,7 @@ def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | N
 def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> NoReturn:
     none = "No sources are registered yet."
     if unadopted := _report_unadopted(session, known):
-        if any(one.own for one in unadopted):  # a message already shows what to do
+        if any(one.own for one in unadopted):  # another message already tells the user what to do
             raise click.exceptions.Exit(Status.FAILED)
         none = "None of this machine's sources is yours."
     elif known:
@@ -142,7 +142,7 @@ def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> No
 
 
 def _report_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Print the remote sources that are new (not in ``before``) or that a dry run did not ask."""
+    """Print the remote sources that are new (not in ``before``) or that a dry run did not query."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
         if path not in before:
@@ -164,7 +164,10 @@ def _report_empty(console: Console, report: "SyncReport", before: Collection[str
 
 
 def _report_unadopted(session: Session, known: "Sequence[Source]") -> "Sequence[Source]":
-    """Print the sources that claim to be of this host but are skipped, and return them."""
+    """Print the skipped sources that have the name of this host, and return them.
+
+    They are skipped because this user neither added nor adopted them.
+    """
     from registry.sync.sources import unadopted_sources
 
     unadopted = unadopted_sources(session.registry.core, known)
@@ -218,7 +221,7 @@ def _watch(session: Session) -> None:
             else:
                 console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
             console.flush()
-        except OSError as error:  # the reader closed the pipe
+        except OSError as error:  # the program that reads the pipe has closed it
             unwritable.append(error)
             watching.stop()
 
@@ -231,7 +234,7 @@ def _watch(session: Session) -> None:
 
 
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
-    """Yield the changes, at most ``limit`` lines of each kind, and the summary."""
+    """Yield the summary, and at most ``limit`` lines for each type of change."""
     arrow = "\u2192" if console.is_unicode else ">"
     moved = [f"{move.ref} ({move.before} {arrow} {move.after})" for move in report.moved]
     changes: Sequence[tuple[str, Style, Sequence[str]]] = (
@@ -249,7 +252,7 @@ def draw_report(console: Console, report: "SyncReport", limit: int | None) -> It
 
 
 def summary(report: "SyncReport") -> str:
-    """Return the number of changes of each kind, as one line."""
+    """Return one line with the number of changes of each type."""
     counts = {kind: len(getattr(report, kind)) for kind in ("added", "updated", "moved", "removed")}
     counts |= {"unchanged": report.unchanged, "invalid": report.invalid}
     numbers = ", ".join(f"{number:,} {what}" for what, number in counts.items())
@@ -293,7 +296,7 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
 
 
 def _report_links(session: Session, report: "SyncReport") -> None:
-    """If links lead to skills in a folder that isn't synced, print that folder."""
+    """If links lead to skills in a folder that isn't a source, print that folder."""
     found = (notice for part in report.sources for _, notice in part.notices)
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
     for fix, count in sorted(unread.items()):
@@ -302,10 +305,7 @@ def _report_links(session: Session, report: "SyncReport") -> None:
 
 
 def _report_suspicious(session: Session, report: "SyncReport") -> None:
-    """Print the security findings of new or quarantined skills.
-
-    For local sources, only print errors.
-    """
+    """Print the security findings of new or quarantined skills; for local sources, only errors."""
     from registry.db.read.findings import security_findings
 
     if not (report.added or report.updated):

@@ -141,7 +141,7 @@ def restore(
         )
     done = "Restored"
     if revision is not None:
-        with suppress(RegistryError):  # the skill is deleted
+        with suppress(RegistryError):  # the skill doesn't exist any more
             before = registry.resolve(names[0]).tree_hash
             done = "Nothing to restore in" if before == _tree(session, names[0], revision) else done
         with report_copies(session, names[0], "changes", copies=copies):
@@ -156,12 +156,12 @@ def restore(
 
 
 def _meant(core: "Core", name: str) -> tuple[tuple[str], int | None]:
-    """Split the NAME@LABEL of a skill that exists into its ref and the number of the revision."""
+    """Convert NAME@LABEL of an existing skill to the skill's ref and the number of the revision."""
     from registry.catalog.resolve import split_label
     from registry.changes.history import chosen
 
     if split_label(core.reader, name) is not None:
-        with suppress(SkillNotFound):  # the trash may have a skill of this name
+        with suppress(SkillNotFound):  # the trash may have a skill with this name
             history, wanted, _ = chosen(core, name)
             return (history.name,), wanted.number
     return (name,), None
@@ -177,7 +177,10 @@ def _tree(session: Session, name: str, number: int) -> str | None:
 def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
-    """Restore skills after checking all of them; return them, and whether all were restored."""
+    """Check all skills, then restore them.
+
+    Return the restored skills, and whether these are all.
+    """
     from registry.changes import trash
     from registry.changes.create import detail_after
 
@@ -212,7 +215,10 @@ def list_(session: Session) -> None:
 
 
 def _report_foreign(session: Session) -> None:
-    """Print folders in the trash that aren't listed because this user did not delete them here."""
+    """Print the folders in the trash that the list leaves out.
+
+    It leaves them out because this user did not delete them on this machine.
+    """
     from registry.changes.trashed import foreign_trash
 
     if left := foreign_trash(session.registry.core):

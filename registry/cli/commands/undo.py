@@ -38,9 +38,9 @@ _TYPED = {
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }
-"""The command as the user typed it, by command and kind of change.
+"""The command as the user typed it, by command and type of change.
 
-Missing entries have the name of the kind.
+If an entry is missing, the command has the same name as the type of change.
 """
 
 _FATES = {
@@ -126,7 +126,7 @@ def _list(session: Session) -> None:
 
 
 def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
-    """Return a command as JSON: its first change, and all its changes."""
+    """Return a command as JSON: its first change and all its changes."""
     every = [{key: getattr(one, key) or None for key in SHOWN} for one in undo.changes]
     first = {key: getattr(undo.change, key) or None for key in SHOWN}
     return {**first, "command": undo.change.tool, "changes": every}
@@ -147,7 +147,7 @@ def _short(undo: "Undo | PullUndo") -> str:
 
 
 def _typed(undo: "Undo | PullUndo") -> str:
-    """Return the command that the user typed, without the names of skills."""
+    """Return the command as the user typed it, without the names of skills."""
     from registry.install.undo import PullUndo
 
     change = undo.change
@@ -157,7 +157,7 @@ def _typed(undo: "Undo | PullUndo") -> str:
 
 
 def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[RecordedChange]]":
-    """Return the changes in groups: a skill, or a skill with the copies that changed with it."""
+    """Return the changes in groups; a group is a skill and the copies that changed with it."""
     from registry.install.undo import PullUndo
 
     return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
@@ -168,7 +168,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
 
 
 def _show_next(session: Session) -> None:
-    """Print the command that the next undo would undo."""
+    """Print the command that another `undo` would undo."""
     from registry.install.undo import last_change
 
     try:
@@ -185,7 +185,7 @@ def _place(change: "RecordedChange") -> str:
 
 
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
-    """Yield lines that tell what the undo of a pull does to each skill."""
+    """Yield lines about what the undo of a pull does to each skill."""
     from registry.install.undo import PullUndo
 
     if not isinstance(undo, PullUndo):
@@ -209,7 +209,7 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
         if copies:
             places = some_refs([f"{one.source}/{one.folder}" for one in copies])
             more = f", with {formatting.count(len(copies), 'copy', 'copies')} of it: {places}"
-        # The ``name`` of a pull is already a list of names.
+        # For a pull, ``name`` is already a list of names.
         name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
         place, when = _place(change), change.made_at
         facts = {"typed": _typed(undo), "place": place, "when": when, "more": more}
