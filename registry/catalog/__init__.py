@@ -1,5 +1,5 @@
-"""Reading the catalogue: lists, search, single skills and visibility.
+"""Read the catalogue: lists, search, single skills and visibility.
 
-It uses plain SQL on the driver's connection, because SQLAlchemy takes long to import. Internal:
-names in this package can change in any version.
+The package uses plain SQL on the driver's connection, because importing SQLAlchemy takes long. It
+is internal: names in this package can change in any version.
 """

@@ -1,4 +1,4 @@
-"""The catalogue that one visitor sees: all skills, those of a source, or those of a personality."""
+"""The catalogue that a visitor sees: all skills, those of a source, or those of a personality."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
 
 FEW: Final = 2000
-"""If at most this many skills match, `Browse` selects them by version id, not by filters."""
+"""If at most this many skills match, `Browse` selects them by their version ids."""
 
 NOBODY: Final[Sequence[int]] = (-1,)
 """Version ids that select no skill."""
@@ -51,7 +51,7 @@ class Browse(CatalogView):
         self._personality, self._source = chosen, source
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
-            if source not in known:  # don't accept a path: it would be a file on the server
+            if source not in known:  # don't accept a path, because it would be a path on the server
                 raise SourceNotFound(name=source, known=known)
 
     @property
@@ -66,7 +66,7 @@ class Browse(CatalogView):
 
     @property
     def state(self) -> str:
-        """A text that changes when skills or sources change, but not when counts of use change."""
+        """A text that changes when skills or sources change, but not when usage counts change."""
         return summary.state_of_skills(self.core.reader)
 
     def filters(self, wanted: Filters) -> Filters:
@@ -76,14 +76,15 @@ class Browse(CatalogView):
         if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
         seen = self._seen
-        if self._personality is None and seen.as_stored:  # faster: sources have an index
+        # this is faster, because sources have an index
+        if self._personality is None and seen.as_stored:
             return replace(wanted, source=self._source)
         return self._among(wanted)
 
     def _among(self, wanted: Filters) -> Filters:
-        """Return the filters for a search, limited to the visible versions by id.
+        """Return the filters for a search, limited to the ids of the visible versions.
 
-        A search with these filters weights words by how rare they are in these versions only.
+        A search with these filters computes how rare a word is only from these versions.
         """
         if self.is_whole or self._is_other(wanted):
             return replace(wanted, ids=None if self.is_whole else NOBODY)
@@ -135,10 +136,7 @@ class Browse(CatalogView):
         return self.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
-        """Count each value of each facet among the listed skills.
-
-        If there is a query, count among its hits instead.
-        """
+        """Count each value of each facet among the listed skills; with a query, among its hits."""
         reader = self.core.reader
         if not queries:
             return listing.facets(reader, self.condition(self._matching(wanted)))
@@ -149,11 +147,10 @@ class Browse(CatalogView):
         )
 
     def _matching(self, wanted: Filters) -> Filters:
-        """Return filters that select the same skills as ``wanted``.
+        """Return filters that select the same skills as ``wanted``, by version id if they are few.
 
-        If at most `FEW` skills match, the filters select these skills by version id.
-
-        The database then evaluates a slow filter only once, for the page, its counts and the total.
+        If at most `FEW` skills match, the database evaluates a slow filter only once, and not
+        separately for the page, its counts and the total.
         """
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
@@ -184,7 +181,7 @@ class Browse(CatalogView):
         return [one._replace(skill=self.localized(one.skill)) for one in found]
 
     def current(self, stored: StoredSkill) -> CurrentSkill:
-        """Compare a skill from `locate` with its folder, and return its current version.
+        """Compare a skill from `locate` with its folder, and return the skill's current version.
 
         The result has the skill's ref in this view. Raises the errors of `SkillRegistry.get`.
         """
@@ -194,10 +191,10 @@ class Browse(CatalogView):
         return replace(found, stored=self.locate(found.stored.place))
 
     def located(self, handle: str) -> tuple[CurrentSkill, str | None]:
-        """Return the current skill that a handle means, and the label.
+        """Return the current skill that a handle means, and the label of the version, if any.
 
-        For ``NAME@LABEL``, return this version of the skill. Raises the errors of `locate` and
-        `current`, and `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
+        For ``NAME@LABEL``, this is the version of the skill with the label. Raises the errors of
+        `locate` and `current`, and `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
         """
         stored, label = self.versioned(handle)
         current = self.current(stored)
@@ -206,10 +203,10 @@ class Browse(CatalogView):
         return current, label
 
     def versioned(self, handle: str) -> tuple[StoredSkill, str | None]:
-        """Return the visible skill that ``NAME`` or ``NAME@LABEL`` means, and the label.
+        """Return the visible skill that ``NAME`` or ``NAME@LABEL`` means, and the label, if any.
 
-        If the whole handle means a skill, this skill is returned without a label. Raises the errors
-        of `locate`.
+        If the whole handle is the name of a skill, return this skill without a label. Raises the
+        errors of `locate`.
         """
         try:
             return self.locate(handle), None
@@ -289,7 +286,7 @@ class Browse(CatalogView):
         return groups.tags(self.core.reader, condition, part, limit=limit, offset=offset)
 
     def same_names(self, *, limit: int, offset: int) -> tuple[Sequence[groups.SameName], int]:
-        """Return a page of the names that several skills have, and the number of all names."""
+        """Return a page of the names that several skills share, and the number of such names."""
         condition, values = self.condition(self.filters(Filters(all=True)))
         usable = f"{condition} AND {USABLE}", values
         return groups.names(self.core.reader, usable, limit=limit, offset=offset)
@@ -309,7 +306,7 @@ class Browse(CatalogView):
         return self.renamed(found)
 
     def signs(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
-        """Return facts that help users to choose among these skills, by source and folder."""
+        """Return facts that help users choose among these skills, by source and folder."""
         return signs.signs(self.core.reader, skills)
 
     def recent(
@@ -326,7 +323,7 @@ class Browse(CatalogView):
         return self.renamed(found)
 
     def change_groups(self, wanted: ChangeFilters = EVERY) -> Sequence[ChangeGroup]:
-        """Group the changes by day, kind and source, the latest first; see `recent`."""
+        """Group the changes by day, type and source, the latest first; see `recent`."""
         return recent.change_groups(self.core.reader, self._all(), wanted, gone=self.is_whole)
 
     def sizes(self) -> Sequence[Size]:
@@ -334,7 +331,7 @@ class Browse(CatalogView):
         return summary.sizes(self.core.reader, self.condition(self.filters(Filters())))
 
     def most_read(self, limit: int) -> Sequence[UsageCount]:
-        """Return the counts of the skills that tools read most often."""
+        """Return the counts of the most read skills; reads through tools count."""
         condition = self.condition(self.filters(Filters()))
         found = usage.most_read(self.core.reader, condition, limit)
         return self.renamed(found)
@@ -358,6 +355,6 @@ class Browse(CatalogView):
 
 
 def _as_seen(source: Source, skills: int) -> Source:
-    """Return a source with its number of visible skills, and without facts about hidden skills."""
+    """Return a source with its number of visible skills, without facts about hidden skills."""
     remote = source.remote and replace(source.remote, only=())
     return replace(source, skills=skills, held=0, remote=remote)

@@ -38,7 +38,7 @@ from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
 NEAREST: Final = 4
-"""Maximum number of similar codes in the error message about an unknown code."""
+"""Maximum number of similar codes in the error about an unknown code."""
 
 OTHER_RULES: Final[Mapping[str, Rule]] = {
     "changing": Rule("warning", "a file changed every time `check` read it"),
@@ -69,11 +69,10 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
     "unreviewed": Rule("warning", "the skill was changed by hand in a source under review"),
 }
-"""Rules of the findings that don't come from checking a single SKILL.md.
+"""Rules of findings that don't come from the check of a single SKILL.md.
 
-They are findings of scanning and reading folders (`WALK_CODES` among them), and findings about more
-than one skill. The severity of a rule is the usual severity of its findings; a finding may have
-another severity.
+These findings come from scanning and reading folders (including `WALK_CODES`), or are about more
+than one skill. The severity of a rule is the usual one; a finding may have another severity.
 """
 
 
@@ -106,7 +105,7 @@ def chooser(select: Sequence[str], ignore: Sequence[str]) -> Callable[[str], boo
     """Return a function that tells whether findings with a code are selected.
 
     ``select`` limits the selection to some codes. ``ignore`` excludes codes, even if ``select`` has
-    them. `codes_of` interprets the words in both; it raises `FindingUnknown`.
+    them. `codes_of` interprets the words in both, and raises `FindingUnknown` for unknown words.
     """
     left = frozenset[str]().union(*map(codes_of, ignore))
     if not select:
@@ -119,20 +118,20 @@ _KEY: Final = attrgetter("sort_key")
 
 
 class Examined(NamedTuple):
-    """The name of a skill, and all findings about it, errors first."""
+    """A skill's name, and all findings about the skill, errors first."""
 
     name: str
     findings: Sequence[Diagnostic]
 
 
 class Examiner:
-    """Checks the folders of skills below ``root``, in the order in which `Walk` finds them.
+    """Checks the skill folders below ``root``, in the order in which `Walk` finds them.
 
-    ``source`` is the source whose root is ``root``, if there is one. The stored findings of a
-    folder are reused if its files have the stored hashes and the current rules produced these
-    findings. Stored findings are only reused from a database file that no other user can have
-    written. Findings from a server or from a shared file are not trusted. ``versions`` has the tree
-    hash of each version, by folder and label.
+    ``source`` is the source with the root ``root``, if there is one. If the files of a folder still
+    have the stored hashes, its stored findings are used again. Two conditions apply: the findings
+    come from the current rules, and from a database file that no other user can have written.
+    Findings from a server or a shared file are not trusted. ``versions`` has the tree hash of each
+    version, by folder and label.
     """
 
     def __init__(
@@ -168,9 +167,9 @@ class Examiner:
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
     def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
-        """Return the stored findings of a folder if the scan found the same problems as last time.
+        """Return the stored findings of a folder, if the scan found the same problems as last time.
 
-        Returns None if they don't agree, or if the current rules didn't produce them.
+        Return None if the problems differ, or if the findings don't come from the current rules.
         """
         here = position(found.folder)
         while self._next is not None and self._next.position < here:
@@ -181,12 +180,12 @@ class Examiner:
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
-        # `check` and a sync read only a part of a very large skill, perhaps not the same part, so
-        # the stored findings may be about other files.
+        # For a very large skill, `check` and a sync read only some of the files, perhaps different
+        # files. So the stored findings may be about other files.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
-        """Return the stored findings, or None if the files don't have the stored hashes."""
+        """Return the stored findings; None if the files don't have the stored hashes."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)
         if hashed.data is None or now is None or now != known.tree_hash:
@@ -203,7 +202,7 @@ class Examiner:
 def _with(
     findings: Sequence[Diagnostic], tidy: Iterable[Diagnostic], document: str | None
 ) -> Sequence[Diagnostic]:
-    """Add the findings ``tidy``, which only a check looks for, to the other findings of a skill.
+    """Add the findings ``tidy``, which only `check` reports, to the other findings of a skill.
 
     The findings ``tidy`` are about the file ``document``.
     """
@@ -250,10 +249,10 @@ class _Packed(NamedTuple):
 
 
 class Checks(Sequence[Checked]):
-    """The checked skills by name; each `Checked` object is created when it is used.
+    """The checked skills by name; each `Checked` object is created at its use.
 
-    So memory use stays low: a hundred thousand skills have a million findings, most of them nearly
-    equal.
+    This saves memory: a hundred thousand skills have a million findings, and most of these are
+    nearly equal.
     """
 
     def __init__(self, checked: Iterable[Checked]) -> None:
@@ -300,7 +299,7 @@ def check(
 
 
 def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
-    """Check the targets or, if there are none, all sources of this machine."""
+    """Check the targets; without targets, check all sources of this machine."""
     if not targets:
         for source in own_sources(core):
             yield from _source(core, source.name)
@@ -314,7 +313,7 @@ def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
 
 
 def _once(results: Iterable[Checked]) -> Iterator[Checked]:
-    """Yield only the first result for each folder, because targets may overlap."""
+    """Yield only the first result for each folder, because targets can overlap."""
     told: set[str] = set()
     for one in results:
         if one.path not in told:
@@ -323,7 +322,7 @@ def _once(results: Iterable[Checked]) -> Iterator[Checked]:
 
 
 def _source(core: Core, name: str) -> Iterator[Checked]:
-    """Check a source; if it can't be read, yield a finding instead of raising an error."""
+    """Check a source; if it can't be read, yield a finding and raise no error."""
     try:
         yield from _target(core, name)
     except SourceInvalid as error:
@@ -341,7 +340,7 @@ _NO_SKILL: Final = replace(NO_DOCUMENT, message=f"{NO_DOCUMENT.message}, so it i
 
 
 def _without_skill(core: Core, target: str) -> Checked:
-    """Return the findings for a target in which no skill was found."""
+    """Return the findings for a target that contains no skill."""
     sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
     path = sources.get(target) or os.path.abspath(os.path.expanduser(target))
     if target not in sources and not _looks_like_path(target):
@@ -351,7 +350,7 @@ def _without_skill(core: Core, target: str) -> Checked:
 
 
 def _links(core: Core, path: str) -> list[Diagnostic]:
-    """Return findings about links in a folder that lead to skills of another checked folder."""
+    """Return findings about links in a folder that lead to skills in another checked folder."""
     walk = walk_of(core, real_path(path))
     with suppress(RootGone, RootUnreadable):
         deque(walk, maxlen=0)
@@ -400,7 +399,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             raise SourceInvalid(path=path, reason="it is not a folder and not a SKILL.md") from None
         raise
     if not is_here(core, stored.host, stored.root):
-        # The folder is on another machine. A sync on that machine stored these findings.
+        # The folder is on another machine, so use the findings that the last sync there stored.
         findings = findings_of(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)
     else:
@@ -408,16 +407,20 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
-    """Check all skills below ``path``; if ``alone``, check only the skill in this folder."""
+    """Check all skills below ``path``.
+
+    If ``alone``, check only the skill whose folder is ``path``.
+    """
     real = real_path(path)
-    # If the folder is in a source, open it from the source's root, one folder at a time. Then it
-    # doesn't matter if another process renames a parent folder.
+    # If the folder is in a source, open it step by step from the source's root. Then the check is
+    # correct even if another process renames a parent folder.
     sources = own_sources(core)
     if is_dangling(path):
         link = follow(path, None, [one.path for one in sources])
         yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
         return
-    is_pulled = os.path.islink(path) and lock_of(real) is not None  # may lead out of all sources
+    # this link may lead out of all sources
+    is_pulled = os.path.islink(path) and lock_of(real) is not None
     for place in (real,) if is_pulled else (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
         if holding:
@@ -440,7 +443,7 @@ def _check_below(
 ) -> Iterator[Checked]:
     sources = own_sources(core)
     roots = [source.path for source in sources]
-    # A nested source is checked together with the source that contains it.
+    # A nested source is checked with the source that contains it.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
     whole = next((one for one in sources if one.path == root and folder == ROOT), None)
     versions: Mapping[tuple[str, str], str] = {}
@@ -462,7 +465,7 @@ def _check_below(
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None
     for notice in walk.notices:
-        # If a single skill is checked, only report the parts of its folder that can't be read.
+        # For a check of a single skill, report only unreadable paths in the skill's folder.
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])

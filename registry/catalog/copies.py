@@ -1,4 +1,4 @@
-"""Copies and near-duplicates: skills with the same name, or the same text under other names."""
+"""Copies (skills with the same name) and near-duplicates (similar texts under other names)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from registry.text import runs
 
 
 def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, list[int]]:
-    """Group near-duplicates: return the first id of each group, in order, with the other ids."""
+    """Group near-duplicates: return each group's first id, in order, with the group's other ids."""
     kept: dict[int, list[int]] = {}
     holders: list[dict[bytes, int]] = [{} for _ in keys(fit(None))]
     known: dict[int, bytes] = {}
@@ -30,7 +30,7 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
         data = fit(sketches.get(one))
         its_keys = keys(data)
         found = [held[key] for held, key in zip(holders, its_keys, strict=True) if key in held]
-        if found:  # most skills share no key, and needn't be compared
+        if found:  # most skills share no key with another skill, so they need no comparison
             mine = unpacked(data)
             others = dict.fromkeys(found)
             better = next((two for two in others if are_alike(mine, unpacked(known[two]))), None)
@@ -47,17 +47,17 @@ TRANSLATED: Final = 0.8
 """Minimum share of a translation's Latin words that its original also contains.
 
 A translation into another script keeps commands, code and names in Latin letters. Of 2,173 pairs of
-translations, 87 % reach this share.
+an original and its translation, 87 % have at least this share.
 """
 
 _LATIN: Final = re.compile("[A-Za-z][A-Za-z0-9_./:-]{3,}")
 _MIN_LATIN: Final = 5
 _WRITTEN: Final = 0.1
-"""Minimum share of characters of unspaced scripts in a text that is written in such a script."""
+"""Minimum share of characters from scripts without spaces, for a text in such a script."""
 
 
 def is_in_unspaced_script(text: str) -> bool:
-    """Tell whether a text is written in Chinese, Japanese, Thai or a similar script."""
+    """Tell whether a text is in Chinese, Japanese, Thai or another script without spaces."""
     return sum(map(len, runs(text)[1::2])) > _WRITTEN * len(text)
 
 
@@ -85,18 +85,18 @@ class Copies:
 
 
 def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
-    """Return the copies of a skill: the skills in other folders that have its name and files."""
-    # Each skill is stored with the refs of its copies. If there are none, no query is needed.
+    """Return the skills in other folders with the same name and files as a skill."""
+    # Each skill has the refs of its copies. If it has none, no query is needed.
     return same_files_as(reader, stored) if stored.skill.copies else []
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Which copies of a skill a change also changed, and which it left unchanged, as refs.
+    """The copies of a changed skill, as refs: those that also changed, and those that did not.
 
-    ``left`` holds the copies that were not changed. ``changed`` holds the copies that were changed
-    together with the skill. After a deletion, ``changed`` holds the refs that the copies had
-    before. Both are empty if the skill itself didn't change.
+    ``left`` holds the copies that did not change. ``changed`` holds the copies that changed
+    together with the skill. After a deletion, ``changed`` holds the former refs of the copies. Both
+    are empty if the skill itself did not change.
     """
 
     left: tuple[str, ...] = ()
@@ -109,10 +109,10 @@ def fate(
     before: Sequence[StoredSkill],
     localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
-    """Return the copies that were changed together with a skill, and the unchanged ones.
+    """Return which copies changed together with a skill, and which did not.
 
-    ``before`` holds the result of `copies_of` before the change. The function ``localized`` returns
-    a skill with the ref that it has in the caller's view.
+    ``before`` is the result of `copies_of` before the change. The function ``localized`` returns a
+    skill with its ref in the caller's view.
     """
     left: list[str] = []
     too: list[str] = []
@@ -140,8 +140,8 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
             by_name = groupby(skills_sharing_names(reader), key=lambda skill: skill.name)
             found = [_related(name, list(some)) for name, some in by_name]
             return [*found, *_alike(reader)]
-        # If several skills have the name, `resolve` would raise an error. Here the user may ask
-        # about all of them, so names are tried first.
+        # If several skills have the name, `resolve` would raise an error. Here the answer may
+        # include all of them, so try the handle as a name first.
         namesakes = skills_sharing_names(reader, handle) or skills_sharing_names(
             reader, resolve(reader, handle).skill.name
         )
@@ -156,7 +156,7 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
 def copies_among(
     reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
 ) -> list[Copies]:
-    """Return the copies of one skill, as `copies` does, in a view that shows only some skills.
+    """Return the copies of one skill, as `copies` does, in a view that doesn't show all skills.
 
     ``same`` holds the usable versions in the view that have the skill's name. ``listed`` holds all
     versions that the view lists.
@@ -187,7 +187,7 @@ def _alike(reader: Reader) -> Iterator[Copies]:
 
 
 def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
-    """Yield the listed skills with other names whose text is nearly the same as the skill's."""
+    """Yield the listed skills with other names and nearly the same text as the skill."""
     mine = fit(sketch_at(reader, skill))
     found = listed_sketches(reader, listed, sharing=probes(mine))
     like = [

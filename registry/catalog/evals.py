@@ -1,4 +1,4 @@
-"""Run the evaluation prompts of skills, and report which skill each prompt finds."""
+"""Run the evaluation prompts of skills; for each prompt, report which skill the search finds."""
 
 import csv
 import io
@@ -35,9 +35,9 @@ _TEXT: Final = (
     *("prompt", "query", "utterance", "userprompt", "userquery", "userinput"),
     *("input", "trigger", "question", "message"),
 )
-"""Keys under which files of prompts store the text of a prompt, the most common key first.
+"""Keys of a prompt's text in files of prompts, the most common key first.
 
-If a prompt has several of these keys, the first key in this order is used.
+If a prompt has several of these keys, the first of them in this order counts.
 """
 
 _LISTS: Final = (
@@ -52,7 +52,10 @@ _NO: Final = frozenset({"false", "no", "0", "negative", "notrigger", "shouldnott
 
 
 class Prompt(NamedTuple):
-    """A user's question, and whether it is meant for the skill; ``path`` is its file."""
+    """A user's question, and whether the skill should be found for it.
+
+    ``path`` is the prompt's file.
+    """
 
     text: str
     wanted: bool
@@ -60,7 +63,7 @@ class Prompt(NamedTuple):
 
 
 class NotPrompts(Exception):
-    """A file of prompts is invalid; the message of the exception is the reason."""
+    """The file of prompts is invalid; the message of the exception gives the reason."""
 
 
 def is_prompt_file(path: str) -> bool:
@@ -98,7 +101,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
     except YamlRefused as error:
         raise NotPrompts(error.diagnostic.message) from None
     except (Broken, csv.Error, ValueError) as error:
-        # The YAML parser adds its own name for the parsed text to the message; remove this name.
+        # The YAML parser adds its own name for the text to the message, so remove this name.
         reason = str(error).replace('"<unicode string>", ', "")
     except RecursionError:
         reason = "nested too deeply"
@@ -108,7 +111,8 @@ def _parsed(ending: str, text: str) -> JsonValue:
 
 
 def _json(text: str) -> JsonValue:
-    # Numbers are ignored, because they aren't used and Python can't parse some that JSON allows.
+    # Ignore numbers, because prompts don't use them, and Python can't parse some numbers that JSON
+    # allows.
     value: JsonValue = json.loads(
         text, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
     )
@@ -122,8 +126,8 @@ def _nothing(_number: str) -> None:
 def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
     """Yield the prompts in a parsed file, including the prompts in lists under known keys.
 
-    Each `Prompt` records whether it is meant for the skill. ``wanted`` is the value for prompts
-    whose data doesn't record this.
+    ``wanted`` tells whether the skill should be found for a prompt, if the prompt's data doesn't
+    tell this.
     """
     if isinstance(value, list):
         for one in value:
@@ -139,7 +143,7 @@ def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompt in ``value``, a text or an object; yield nothing if it has no prompt."""
+    """Yield the prompt in ``value``, a text or an object; if it has no prompt, yield nothing."""
     entry: Mapping[str, JsonValue] = {}
     if isinstance(value, Mapping):
         entry = {_key(key): one for key, one in value.items()}
@@ -149,7 +153,7 @@ def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _verdict(entry: Mapping[str, JsonValue], wanted: bool) -> bool:
-    """Tell whether the prompt of an object is meant for the skill; ``wanted`` is the default."""
+    """Tell whether the skill should be found for an object's prompt; ``wanted`` is the default."""
     for key in (*_VERDICT, *_POLARITY):
         value = entry.get(key)
         if isinstance(value, bool):
@@ -164,26 +168,26 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""A prompt passes if its skill is among this number of hits; agents look only at the first hits."""
+"""A prompt passes if its skill is among this number of hits; agents read only the first hits."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Maximum number of prompt files, and maximum number of prompts, that are used for one skill."""
+"""Maximum numbers of prompt files and of prompts to use for one skill."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""SQL LIKE patterns; the path of every prompt file matches at least one of them."""
+"""SQL LIKE patterns; the path of each prompt file matches at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalResult(Value):
-    """The result of one prompt of the file ``path``; ``wanted`` tells if it is meant for the skill.
+    """The result of one prompt; ``wanted`` tells whether the skill should be found for it.
 
-    ``place`` is the best rank of the skill or of a near-duplicate among the hits, from 1. ``place``
-    is None if neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is how well
-    the hits match, as in a search. A prompt that is meant for the skill passes (``passed``) if the
-    skill is among the first `BEST` hits. Any other prompt fails only if the skill comes first with
-    the confidence of a good match.
+    ``path`` is the prompt's file. ``place`` is the rank, from 1, of the skill or of its best
+    near-duplicate; None if none of them is a hit. ``first`` is the ref of the first hit.
+    ``confidence`` tells how well the hits match, as in a search. If the skill should be found, the
+    prompt passes (``passed``) if the skill is among the first `BEST` hits. Otherwise the prompt
+    fails only if the skill is the first hit with the confidence of a good match.
     """
 
     prompt: str
@@ -197,7 +201,7 @@ class EvalResult(Value):
 
 @dataclass(frozen=True, slots=True)
 class Competitor(Value):
-    """A skill that was the first hit for prompts of another skill, and how often this happened."""
+    """A skill that was the first hit for prompts of another skill, and for how many."""
 
     ref: str
     wins: int
@@ -205,10 +209,10 @@ class Competitor(Value):
 
 @dataclass(frozen=True, slots=True)
 class Score(Value):
-    """The results of several prompts: how many skills came first, or among the first five.
+    """The results of several prompts: how often the skill came first, or among the first five.
 
-    ``negatives`` counts prompts for other skills. ``false_alarms`` counts negatives for which the
-    skill came first with the confidence of a good match.
+    ``negatives`` counts prompts for which the skill should not be found. ``false_alarms`` counts
+    the negatives for which the skill was the first hit with the confidence of a good match.
     """
 
     prompts: int
@@ -231,7 +235,7 @@ class SkillScore(Value):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """A prompt file that is invalid: its path in the skill's folder, and the reason."""
+    """An invalid prompt file: its path in the skill's folder, and the reason."""
 
     ref: str
     path: str
@@ -258,7 +262,7 @@ def evaluate(
     shipped = list(_shipped(core, _subjects(core, names, chosen(core, filters, wanted)), problems))
     reader = core.reader
     with reader.snapshot():
-        # The search covers all listed skills, as a user's search does.
+        # The search covers all listed skills, like a user's search.
         condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)
@@ -283,7 +287,7 @@ def evaluate(
 
 def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
     """Return the selected skills that have prompt files, by name."""
-    if names:  # users may have just edited them
+    if names:  # the user may have edited these skills just now
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
     return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
@@ -319,9 +323,9 @@ def _shipped(
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the best rank of these skills, or of their near-duplicates, among the hits.
+    """Return the rank of the best hit among these skills and their near-duplicates.
 
-    Returns None if neither the skills nor their near-duplicates are hits.
+    None without a hit.
     """
     return next(
         (

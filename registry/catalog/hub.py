@@ -1,9 +1,9 @@
-"""The catalogue in the form in which ClawHub registries describe skills: slugs, owners, versions.
+"""The catalogue as ClawHub registries describe it: slugs, owners, versions.
 
 A slug is a skill's name in a form for URLs. If several skills of a source would have the same slug,
-a number is added to the slugs of all except the first skill. The owner is the source. A version is
-``0.0.N``; N counts how often the files of the skill changed. If the files change back to an earlier
-state, the skill gets a new, higher version.
+all except the first get a number at the end. The owner is the source. A version is ``0.0.N``. N
+counts how often the files of the skill changed. If the files change back to an earlier state, the
+skill still gets a new, higher version.
 """
 
 import re
@@ -25,7 +25,7 @@ _HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A skill with its slug and owner, written ``@owner/slug``.
+    """A skill with its slug and owner; both together are written ``@owner/slug``.
 
     ``turn`` is N in its current version ``0.0.N``.
     """
@@ -61,7 +61,7 @@ def owner_of(source: str) -> str:
 
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
-    """Return the visible skills with a slug; if ``owner`` is given, only skills of this owner."""
+    """Return the visible skills with a slug; if ``owner`` is given, only those of this owner."""
     found = _chosen(browse, _ids(browse, wanted), wanted, 1)  # the first skill's slug has no number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
@@ -78,7 +78,8 @@ def page(
 ) -> tuple[list[Offered], bool]:
     """Return a page of the visible skills, and whether there are more.
 
-    If ``prefix`` is given, the page has only skills whose names begin with it, sorted by name.
+    If ``prefix`` is given, the page contains only the skills whose names begin with it, sorted by
+    name.
     """
     reader = browse.core.reader
     if prefix:
@@ -101,7 +102,7 @@ def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
 
 
 def contents(browse: Browse, one: Offered) -> list[StoredState]:
-    """Return the stored states of a skill's files; the state that was current last comes first."""
+    """Return the stored states of a skill's files, the most recent first."""
     reader = browse.core.reader
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
@@ -112,7 +113,7 @@ def contents(browse: Browse, one: Offered) -> list[StoredState]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return each owner's n-th skill with the slug ``wanted``; ``place`` is n, from 1."""
+    """Return each owner's skill number ``place`` (from 1) among those with the slug ``wanted``."""
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
@@ -130,7 +131,7 @@ def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list
 
 
 def _ids(browse: Browse, wanted: str) -> list[int]:
-    """Return the visible versions whose names become the slug ``wanted``."""
+    """Return the visible versions with names that convert to the slug ``wanted``."""
     reader = browse.core.reader
     condition = browse.condition(browse.filters(Filters()))
     if slug(wanted) != wanted:
@@ -142,7 +143,7 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
 def _slug_of(browse: Browse, one: StoredSkill) -> str:
     """Return the slug of a skill.
 
-    If other skills of the source have the same slug, it may end with a number.
+    If other skills of the source have the same slug, the result may end with a number.
     """
     base = slug(one.skill.name)
     owner = owner_of(one.skill.source)

@@ -1,4 +1,4 @@
-"""List skills that match filters: a page of a list, the hits of a search, or all in batches."""
+"""List skills that match filters: a page, the hits of a search, or all skills in batches."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +20,11 @@ from registry.db.read.skills import Sort
 from registry.model import Found, Page, Skill
 
 STEP: Final = 500
-"""Number of skills that are in memory at once."""
+"""Maximum number of skills in memory at the same time."""
 
 
 def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the given filters; the name of a source is replaced by its stored spelling.
+    """Return the given filters, with the name of the source in its stored spelling.
 
     Raises `SourceNotFound`. Raises `UsageProblem` if filters are given both as an object and as
     keywords.
@@ -63,11 +63,11 @@ def opened(
     limit: int | None,
     offset: int,
 ) -> Iterator[Listing]:
-    """Open a page of skills that is read from the database while the caller iterates.
+    """Open a page of skills, which is read from the database during the iteration.
 
-    You can iterate several times and get the same skills. If reading blocks other processes that
-    write, the page is read at once and kept in memory. Otherwise a caller that waits for a user,
-    such as a pager, would block them. Raises the errors of `listed`.
+    Each iteration gives the same skills. If a read would block other processes that write, the page
+    is read at once and kept in memory. Otherwise a caller that waits for a user, such as a pager,
+    could block these processes for long. Raises the errors of `listed`.
     """
     check_page(sort, limit, offset)
     wanted = chosen(core, filters, {})
@@ -104,7 +104,7 @@ def iterate(
 ) -> Iterator[Skill]:
     """Yield the skills of a listing; see `SkillRegistry.iter`.
 
-    Errors are raised when the function is called, not at the first skill.
+    The call itself raises errors, not the iteration.
     """
     check_page(sort, None, 0)
     return _stepwise(core, chosen(core, filters, wanted), sort, reverse=reverse)

@@ -1,4 +1,4 @@
-"""The catalogue of skills for a system prompt, as XML (of the reference library) or Markdown."""
+"""The list of skills for a system prompt: XML in the reference library's format, or Markdown."""
 
 import html
 import os
@@ -19,9 +19,9 @@ from registry.model import SCOPES, Skill
 Style: TypeAlias = Literal["xml", "markdown"]
 
 MIN_DESCRIPTION: Final = 40
-"""Minimum length to which a description is shortened, in characters.
+"""Minimum length of a shortened description, in characters.
 
-If the catalogue is too long even then, skills are left out.
+If the catalogue is still too long, skills are left out.
 """
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,16 +31,16 @@ _DISTURBING: Final = re.compile(
 )
 """Control characters, line breaks and direction marks.
 
-They are never needed in a path, and can mislead a reader.
+No normal path contains them, and they can mislead a reader.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """The catalogue as text, and the refs of the skills that were shortened or left out to fit.
+    """The catalogue as text, and the refs of the skills that were shortened or left out.
 
-    The text also reports how many skills were shortened or left out. ``decisions`` explains for
-    each skill whether the personality sees it. Without a personality, ``decisions`` is empty.
+    The text also states how many skills were shortened or left out. ``decisions`` explains for each
+    skill whether the personality sees it; it is empty without a personality.
     """
 
     text: str
@@ -58,7 +58,7 @@ def prompt(
     max_chars: int | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> PromptText:
-    """Return the catalogue for a model with a personality or, if it is None, for any model.
+    """Return the catalogue for models with a personality; if it is None, for all models.
 
     Raises `PersonalityNotFound`.
     """
@@ -84,10 +84,10 @@ def render_prompt(
 ) -> PromptText:
     """Return the catalogue in at most ``max_chars`` characters; empty if there are no skills.
 
-    If the catalogue is too long, all descriptions are first cut to the same length. Then skills are
-    left out: the scopes of lowest precedence first, and in each scope the last skills first. A line
-    in the text reports this. If even that line doesn't fit, the text is empty. The XML has the
-    format of the reference library.
+    If the catalogue is too long, all descriptions are first cut to the same length. If this isn't
+    enough, skills are left out: the scopes of lowest precedence first, and in each scope the last
+    skills first. A line in the text reports this. If there isn't enough space for that line, the
+    text is empty. The XML has the format of the reference library.
     """
     if not entries:
         return PromptText("")
@@ -104,12 +104,13 @@ def render_prompt(
     note = _note(len(left_out), len(shortened), len(entries), max_chars, style)
     text = _join([*(_entry(entry, style, cap) for entry in shown), note], style)
     if len(text) > max_chars:
-        text = ""  # if the line about skills left out doesn't fit, no skill fits either
+        # if there is no space for the line about left-out skills, there is none for a skill
+        text = ""
     return PromptText(text, _refs(shown), _refs(shortened), _refs(left_out))
 
 
 def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset[int]:
-    """Return the indexes of the entries that fit with descriptions of the minimum length."""
+    """Return the indexes of the entries that fit if all descriptions have the minimum length."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
         room -= _size(entries[index], style, MIN_DESCRIPTION)
@@ -120,7 +121,7 @@ def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset
 
 
 def _cap(entries: Sequence[CatalogEntry], style: Style, room: int) -> int:
-    """Return the maximum length of descriptions at which all entries fit."""
+    """Return the maximum length of descriptions with which all entries fit."""
     low, high = (
         MIN_DESCRIPTION,
         max((len(entry.description) for entry in entries), default=MIN_DESCRIPTION),
@@ -177,7 +178,7 @@ def _shorten(text: str, cap: int) -> str:
     cut = text[: cap - 1]
     if not text[cap - 1].isspace():
         space = cut.rfind(" ")
-        if space >= len(cut) // 2:  # else there are no spaces to cut at
+        if space >= len(cut) // 2:  # otherwise there is no suitable space at which to cut
             cut = cut[:space]
     return cut.rstrip(" ,;:") + "\u2026"
 
@@ -187,14 +188,14 @@ def _xml(text: str) -> str:
 
 
 def _fit_for_xml(text: str) -> str:
-    # XML can contain all printable characters, and isprintable() is the faster test.
+    # XML can contain all printable characters, and isprintable() is faster than the expression.
     return text if text.isprintable() else _NOT_IN_XML.sub("\ufffd", text)
 
 
 def _location(path: str) -> str:
-    """Return a path as the reference library writes it; escape it if it could contain a tag.
+    """Return a path as the reference library writes it; if it may contain a tag, escape it.
 
-    So another person's folder name can't end the XML element.
+    Otherwise the name of a folder, which another person chose, could end the XML element.
     """
     return _xml(path) if "<" in path else _fit_for_xml(path)
 

@@ -1,4 +1,4 @@
-"""Read one skill from disk, so that a result is never older than the folder."""
+"""Read a skill from disk, so that results are never older than its folder."""
 
 import json
 import os
@@ -45,7 +45,7 @@ from registry.sync.refresh import refresh
 from registry.sync.sources import is_here
 
 TRIES: Final = 3
-"""Maximum number of attempts to find a skill that other processes replace at the same time."""
+"""Maximum number of attempts to find a skill while other processes replace it."""
 
 NO_DOCUMENT: Final = Diagnostic(
     "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md to the folder"
@@ -54,14 +54,14 @@ NO_DOCUMENT: Final = Diagnostic(
 
 @dataclass(frozen=True, slots=True)
 class CurrentSkill:
-    """A skill whose stored version was compared with the files on disk.
+    """A skill after a comparison of its stored version with the files on disk.
 
-    ``found`` is the scanned folder. If the folder is on another machine, ``found`` is None and only
-    the stored values are known. If ``is_behind``, the stored version is out of date, because the
-    database can't be written or a part of the folder can't be read.
+    ``found`` is the scanned folder; None if the folder is on another machine, so that only the
+    stored values are known. If ``is_behind``, the stored version is out of date: the database can't
+    be written, or a part of the folder can't be read.
 
-    ``version`` is the requested version of the skill; None if the current files are requested. The
-    files of a version are read from the database.
+    ``version`` is the requested version of the skill; None means the current files. The files of a
+    version are read from the database.
     """
 
     stored: StoredSkill
@@ -89,9 +89,9 @@ class CurrentSkill:
 
     @classmethod
     def _copy(cls, core: Core, missing: StoredSkill, handle: str) -> Self | None:
-        """Return a copy of a skill whose folder is missing, if the user gave a name and not a ref.
+        """If a skill's folder is missing, return a copy of the skill if the user gave only a name.
 
-        A name means any copy of the skill, but a ref means one particular copy.
+        A name without a source means any copy of the skill, but a ref means one particular copy.
         """
         if handle != missing.skill.name:
             return None
@@ -130,7 +130,7 @@ class VersionContent(NamedTuple):
 
 
 def located(core: Core, handle: str) -> CurrentSkill:
-    """Find a skill as `CurrentSkill.of` does; ``NAME@LABEL`` means a version of it.
+    """Find a skill as `CurrentSkill.of` does; ``NAME@LABEL`` means a version of the skill.
 
     Raises the errors of `CurrentSkill.of` and `at_version`.
     """
@@ -194,9 +194,9 @@ def get(core: Core, handle: str) -> SkillDetail:
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     """Return all facts about a skill, from its files on disk.
 
-    If the stored version can't be updated, the result has the SKILL.md on disk and its findings,
-    even if that SKILL.md is invalid. The result then also names the parts of the folder that can't
-    be read. Raises `SkillNotFound`.
+    If the stored version can't be updated, the result has the SKILL.md from disk and its findings,
+    even if this SKILL.md is invalid. It then also names the parts of the folder that can't be read.
+    Raises `SkillNotFound`.
     """
     if current.version is not None:
         return _version_detail(core, current, current.version)
@@ -259,7 +259,7 @@ def _version_detail(core: Core, current: CurrentSkill, content: VersionContent) 
 
 
 def document_now(core: Core, current: CurrentSkill) -> Document:
-    """Parse the SKILL.md that is on disk now. Raises the errors of `read_bytes`."""
+    """Parse the current SKILL.md on disk. Raises the errors of `read_bytes`."""
     from registry.document.parse import parse_document
 
     name = os.path.basename(current.stored.path)
@@ -269,8 +269,8 @@ def document_now(core: Core, current: CurrentSkill) -> Document:
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:
     """Return all stored facts about a skill.
 
-    If another process has just replaced the skill, returns the new version. Raises `SkillNotFound`
-    if the skill was removed.
+    If another process has just replaced the version, return the facts about the new version. Raises
+    `SkillNotFound` if the skill was removed.
     """
     reader = core.reader
     document, files, findings, (labelled,) = skills.load_content(
@@ -316,8 +316,8 @@ def read_document(
 ) -> bytes:
     """Return the bytes of a SKILL.md from disk.
 
-    ``name`` is the file name of the SKILL.md, or None if the file is missing or unreadable. If
-    ``name`` is None, an error is raised. The error has the stored findings or, if there are none,
+    ``name`` is the file name of the SKILL.md; None if the file is missing or unreadable. If
+    ``name`` is None, this raises an error with the stored findings or, without any, with
     ``problems``. Raises the errors of `read_bytes`.
     """
     if name is None:
@@ -335,8 +335,7 @@ def unusable(
 ) -> SkillInvalid | SkillHeld | VersionYanked:
     """Return the error for an unusable skill that the user requested by ``handle``.
 
-    The error always has a reason: from the stored findings or, if these have no reason, from the
-    findings ``noticed``.
+    The error always has a reason: from the stored findings, or else from the findings ``noticed``.
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)
@@ -386,7 +385,7 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
 
 
 def check_path(path: str) -> None:
-    """Raise `OutsideSkill` if ``path`` can't be the relative path of a file in a skill."""
+    """Raise `OutsideSkill` if ``path`` isn't a valid relative path of a file in a skill."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)
 
@@ -403,7 +402,7 @@ def _revision_bytes(core: Core, stored: StoredSkill, revision: Revision, path: s
 
 
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
-    """Return the stored bytes of a file of a skill whose folder is on another machine.
+    """Return the stored bytes of a skill's file, if the skill's folder is on another machine.
 
     Raises the errors of `read_file`, and `ContentDamaged`.
     """

@@ -1,4 +1,4 @@
-"""Find the skill that a name or ref means; if there is no such skill, suggest similar names."""
+"""Find the skill that a name or ref means; if there is none, suggest similar names."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -23,13 +23,13 @@ from registry.text import name_key, skeleton, spellings
 SUGGESTIONS: Final = 5
 
 COMPARED: Final = 60
-"""Maximum number of names that are compared completely with the handle, which is slow.
+"""Maximum number of names for the complete comparison with the handle, which is slow.
 
-If there are more names, only those that share most parts with the handle are compared.
+If there are more names, only those with the most parts in common with the handle are compared.
 """
 
 FEW: Final = 300
-"""Number of names up to which all names are compared completely with the handle."""
+"""If there are at most this many names, all of them are compared completely with the handle."""
 
 PIECES: Final = 4
 MAX_HITS: Final = 300
@@ -41,7 +41,7 @@ MIN_PART: Final = 3
 class Names(NamedTuple):
     """The searchable names and folders of all visible skills, and their refs.
 
-    ``text`` has one name or folder per line.
+    ``text`` has one name or folder on each line.
     """
 
     refs: dict[str, str]
@@ -79,9 +79,9 @@ def nearest(names: Names, handle: str) -> list[str]:
 
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
-    """Group (name, source) pairs whose names look alike, by their common appearance.
+    """Group (name, source) pairs of names that look alike; the key is their common appearance.
 
-    A group has at least two different names, from different sources.
+    A group has at least two different names from different sources.
     """
     alike: dict[str, set[tuple[str, str]]] = {}
     for name, source in names_and_sources(reader):
@@ -106,7 +106,7 @@ def _loose(key: str) -> str:
 def _alike(names: Names, wanted: str) -> list[str]:
     """Return the names that share a part with ``wanted``, the most similar first.
 
-    Even after a few typing errors, at least one part of a name is usually unchanged.
+    Even if a name has a few typing errors, at least one part of it is usually correct.
     """
     size = max(2, -(-len(wanted) // PIECES))
     pieces = [wanted[at : at + size] for at in range(0, len(wanted), size)]
@@ -132,15 +132,15 @@ def _holding(text: str, piece: str) -> Iterator[str]:
 
 MAX_HANDLE: Final = 1 << 16
 MAX_TOLD: Final = 200
-"""Maximum number of characters of a handle that a message quotes."""
+"""Maximum number of characters that a message quotes from a handle."""
 
 
 def resolve(reader: Reader, handle: str) -> StoredSkill:
     """Return the stored skill that ``handle`` means.
 
     This usually takes one query. If a handle with accents matches no skill, its other Unicode form
-    (composed or decomposed) is tried. Raises `SkillAmbiguous`, with the refs to choose from, if
-    several skills match. Raises the errors of `not_found` if no skill matches.
+    (composed or decomposed) is also tried. If several skills match, raises `SkillAmbiguous` with
+    their refs. If none matches, raises the errors of `not_found`.
     """
     found = _resolved(reader, handle)
     if found is None:
@@ -161,7 +161,7 @@ def _resolved(reader: Reader, handle: str) -> StoredSkill | None:
 def split_label(reader: Reader, handle: str) -> tuple[str, str] | None:
     """Split ``NAME@LABEL``; return None if the handle has no label.
 
-    Also returns None if the whole handle means a skill.
+    If the whole handle is the name of a skill, it has no label.
     """
     parts = split(handle)
     if parts is None or _resolved(reader, handle) is not None:
@@ -187,10 +187,10 @@ def version_of(
 
 
 def not_found(reader: Reader, handle: str) -> SkillNotFound:
-    """Return the error for a handle that means no skill.
+    """Return the error for a handle that matches no skill.
 
-    Returns `SkillInTrash` or `SkillGone` if the skill existed, else `SkillNotFound` with similar
-    names.
+    It is `SkillInTrash` or `SkillGone` if the skill existed before, else `SkillNotFound` with
+    similar names.
     """
     handle = handle.rstrip("/") or handle
     gone = latest_tombstone(reader, handle) if is_storable(handle) else None
@@ -208,25 +208,25 @@ def lost(handle: str, gone: Tombstone) -> SkillGone:
 
 
 def is_storable(handle: str) -> bool:
-    """Tell whether a text can be a handle: it isn't empty or too long and contains no NUL."""
+    """Tell whether a text can be a handle: it isn't empty, isn't too long and contains no NUL."""
     return 0 < len(handle) <= MAX_HANDLE and "\0" not in handle
 
 
 def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
-    """Return the skills that match ``handle`` as source/folder, as source/name and as a name.
+    """Return lists of skills that match ``handle``: as source/folder, as source/name, as a name.
 
-    `resolve` uses the first of these lists that isn't empty.
+    `resolve` uses the first list that isn't empty.
     """
     placed, named = by_handle(reader, handle)
     source, slash, rest = handle.partition("/")
     whole = [one for one in named if one.skill.name == handle]
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
-    # Prefer usable skills that are visible from the working folder, then usable skills of other
-    # projects, then any skill of this name.
+    # Prefer usable skills that are visible from the working folder, then other usable skills, then
+    # any skill with this name.
     meant = [one for one in usable if one.within] or usable or whole
-    if len(meant) > 1:  # A bare name means the skill without a team.
+    if len(meant) > 1:  # a name without a source means the skill without a team
         meant = [one for one in meant if one.team is None] or meant
-    if len(meant) > 1:  # An installed copy comes before its original.
+    if len(meant) > 1:  # an installed copy has precedence over its original
         meant = [one for one in meant if not any(copy.is_copy_of(one) for copy in meant)]
     return [
         placed,

@@ -1,4 +1,4 @@
-"""Explain whether a skill is listed, and for which reasons (the operation `why`)."""
+"""Explain whether a skill is listed, and give the reasons (the operation `why`)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -42,19 +42,19 @@ class LinkTo(NamedTuple):
 def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
     """Return the links in this machine's sources that lead to a skill's folder, sorted by path.
 
-    The links that the last syncs recorded are checked on disk.
+    The last syncs recorded these links; this function checks them on disk.
     """
     if not is_here(core, stored.host, stored.root):
         return []
     document = join(stored.path, stored.document or DOCUMENT_NAMES[0])
     places = [document, stored.path]
-    # Another program may have written this source's root, so it may be any path. Stop at the top
-    # folder.
+    # Another program may have written the root of this source, so it may be any path. Stop at the
+    # top folder.
     while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
     found = {
-        link  # a source can be inside another source
+        link  # because a source can be inside another source
         for root, folder, message in links_known(core.reader, core.host, list(messages), MAX_LINKS)
         if is_here(core, core.host, root) and is_safe_relative(folder)
         for link in _checked(stored.path, join(root, folder), messages[message])
@@ -67,7 +67,7 @@ def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:
 
     ``target`` is the skill's folder, one of its parent folders, or the SKILL.md.
     """
-    if is_below(target, skill) and target != skill:  # the target is the skill file itself
+    if is_below(target, skill) and target != skill:  # the link leads to the skill file itself
         for name in DOCUMENT_NAMES:
             link = join(path, name)
             if os.path.islink(link) and real_path(link) == target:
@@ -82,7 +82,7 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Outcomes of a sync that missed skills of a source on disk, but kept them in the registry."""
+"""Results of a sync that did not find skills of a source on disk, but kept them in the registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def judged(
 ) -> Sequence[Explanation]:
     """Return explanations that include the decisions of a personality.
 
-    If the personality hides a skill of a team source, the skills that it shadows become visible.
+    If the personality hides a team source's skill, the skills that it shadows become visible.
     Raises `PersonalityNotFound`.
     """
     if personality is None:
@@ -193,7 +193,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
 
 
 def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
-    """Return why a skill is listed. The reasons include other skills of its name, or its copies.
+    """Return why a skill is listed; the reasons name its copies and other skills with its name.
 
     ``has_errors`` tells whether the skill has security errors.
     """
@@ -313,7 +313,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
 
 
 def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
-    # Folders below this depth are never stored.
+    # A sync never stores folders below this depth.
     seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
     outer = skills.innermost(core.reader, source.id, seen)
     if outer is not None:
@@ -323,7 +323,7 @@ def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
 
 
 def _link_of(core: Core, root: str, folder: str) -> Diagnostic | None:
-    """Return the notice if the skill file in ``folder`` is a link to another skill's file."""
+    """Return the notice about a skill file in ``folder`` that is a link to another skill's file."""
     walk = walk_of(core, root)
     walk.one(folder)
     here = (one.diagnostic for one in walk.notices if one.folder == folder)

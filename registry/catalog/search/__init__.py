@@ -1,1 +1,1 @@
-"""Search: queries, ranking, snippets, and how well a hit matches the query."""
+"""Search: parse queries, rank skills, make snippets, and compute how well a hit matches."""

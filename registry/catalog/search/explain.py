@@ -1,4 +1,4 @@
-"""Explain a skill's rank among the hits of a query, and which words its description lacks."""
+"""Explain the rank of a skill for a query, and which words its description doesn't contain."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,7 +19,7 @@ from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
 MAX_AHEAD: Final = 5
-"""Maximum number of better hits in an explanation."""
+"""Maximum number of higher-ranked hits in an explanation."""
 
 MAX_TO_WRITE: Final = 8
 """Maximum number of missing words in an explanation."""
@@ -27,10 +27,10 @@ MAX_TO_WRITE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AskedWord(Value):
-    """A search word, and the parts of the skill that contain the word with any ending.
+    """A search word, and the parts of the skill that contain the word in any inflected form.
 
     If ``word`` is a synonym or a correction, ``said`` is the word that the user typed. ``telling``
-    is the rarity of the word, from 0 (every skill has the word) to 1 (no skill has it).
+    is the rarity of the word, from 0 (every skill contains it) to 1 (no skill contains it).
     """
 
     word: str
@@ -48,10 +48,10 @@ class AskedWord(Value):
 class Ahead(Value):
     """A hit that ranks higher than the explained skill, and the reasons.
 
-    ``words`` holds words of the query that are in this hit's name, tags or description, but not in
-    those of the explained skill. ``stronger`` holds words that are in this hit's name or tags, but
-    only in the description of the explained skill. The rarest words come first. ``named`` tells
-    whether this hit's name is exactly the query.
+    ``words`` holds words of the query that only this hit has in its name, tags or description.
+    ``stronger`` holds words that this hit has in its name or tags, but the explained skill only in
+    its description. The rarest words come first. ``named`` tells whether this hit's name is exactly
+    the query.
     """
 
     ref: str
@@ -64,13 +64,13 @@ class Ahead(Value):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Value):
-    """The rank of a skill among the hits of a query, from 1; None if it is not a hit.
+    """The rank of a skill for a query, from 1; None if the skill isn't a hit.
 
-    ``ref``, ``path``, ``listed`` and ``reasons`` are as in `SkillRegistry.why`; the reasons include
-    the filters that exclude the skill. ``total`` is the number of ranked hits. ``beside`` is the
-    near-duplicate that is shown instead of the skill. ``confidence`` is how well the skill matches,
-    as in a search. ``to_write`` holds words of the query that the skill's name, tags and
-    description lack; words that are in its body come first.
+    ``ref``, ``path``, ``listed`` and ``reasons`` have the same meaning as in `SkillRegistry.why`;
+    the reasons include the filters that exclude the skill. ``total`` is the number of ranked hits.
+    ``beside`` is the near-duplicate that the search shows in place of the skill. ``confidence``
+    tells how well the skill matches, as in a search. ``to_write`` holds words of the query that the
+    skill's name, tags and description don't contain. The words from its body come first.
     """
 
     ref: str | None
@@ -109,7 +109,7 @@ def placed(
 
 
 class _Search:
-    """A query and its hits, used to explain the ranks of several skills."""
+    """A query and its hits; one search explains the ranks of several skills."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Search:
         self.typed = set(parse(query))
 
     def place(self, subject: Explanation) -> Placed:
-        """Return the rank of a skill and its explanation; None if the skill is not stored."""
+        """Return the rank of a skill with its explanation; None if the skill isn't stored."""
         known = subject.ref, subject.path, subject.listed, subject.reasons, self.query
         answer = Placed(*known, None, len(self.found), None, 0.0, (), (), ())
         skill = subject.skill
@@ -192,7 +192,7 @@ class _Search:
     def to_write(self, words: Sequence[AskedWord]) -> tuple[str, ...]:
         """Return the words to add to the description.
 
-        Words that are parts of other returned words are left out.
+        If a word is part of another returned word, it is left out.
         """
         meant, told = self._translated(words)
         lacking = [
@@ -216,7 +216,7 @@ class _Search:
     def _translated(self, words: Sequence[AskedWord]) -> tuple[set[str], set[str]]:
         """Return the English terms for foreign words of the query, and these foreign words.
 
-        A word that at least one skill contains needs no translation.
+        If at least one skill contains a word, the word isn't translated.
         """
         asked = self.asked
         known = {
@@ -237,7 +237,7 @@ class _Search:
     def reasons(
         self, subject: Explanation, version: int, words: Collection[AskedWord]
     ) -> Iterator[Diagnostic]:
-        """Yield reasons why a skill is not a hit, except the reasons that `catalog.why` gives."""
+        """Yield reasons why a skill isn't a hit, without the reasons that `catalog.why` gives."""
         is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
         for name, value in _given(self.filters) if is_usable else ():
             alone: Mapping[str, object] = {name: value, "ids": [version]}
@@ -257,7 +257,10 @@ class _Search:
 def _looked_for(
     reader: Reader, query: str, asked: Asked, among: Among | None
 ) -> list[tuple[Pattern, str | None, float]]:
-    """Return each pattern of the search, the typed word and its weight, highest weight first."""
+    """Return the patterns of the search, each with the typed word and its weight.
+
+    Highest weight first.
+    """
     found: dict[Pattern, tuple[str | None, float]] = {}
     for word in asked.words:
         said = None if word.pattern.words == word.typed else " ".join(word.typed)
@@ -275,7 +278,7 @@ def _is_prominent(word: AskedWord) -> bool:
 
 
 def _given(filters: Filters) -> Iterator[tuple[str, object]]:
-    """Yield the active filters, except the personality's choice of skills."""
+    """Yield the active filters, except the choice of skills by the personality."""
     for field in fields(filters):
         value = getattr(filters, field.name)
         if value != field.default and field.name not in {"ids", "all"}:

@@ -1,4 +1,4 @@
-"""Full-text search: find and rank skills for a query, with a snippet of each."""
+"""Full-text search: find and rank the skills for a query, with a snippet for each."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,13 +66,13 @@ SNIPPET: Final = 160
 
 _SMALL_K: Final = "\N{KELVIN SIGN}"
 _SMALL_I: Final = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"
-"""Capital letters outside ASCII whose lower-case form is an ASCII letter, or contains one."""
+"""Characters outside ASCII that become an ASCII letter, or contain one, in lower case."""
 
 
 def make_snippet(body: str, description: str, terms: Sequence[Term]) -> str:
     """Return one line of the body, or of the description, around the first match.
 
-    Markdown markup is removed.
+    The line has no Markdown markup.
     """
     for text in (body, description):
         place = _first_match(text, terms)
@@ -93,7 +93,7 @@ def _first_match(text: str, terms: Sequence[Term]) -> int | None:
 
 
 def _lowered(text: str, for_ascii: bool) -> str:
-    """Return a text in lower case, in which every character keeps its offset.
+    """Return a text in lower case, in which each character keeps its offset.
 
     If ``for_ascii``, letters outside ASCII may stay in upper case.
     """
@@ -101,11 +101,15 @@ def _lowered(text: str, for_ascii: bool) -> str:
         # This is ten times as fast as converting each letter.
         return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text  # a few capitals become two characters
+    # a few capitals become two characters in lower case
+    return lowered if len(lowered) == len(text) else text
 
 
 def _place(text: str, term: Term) -> int:
-    """Return the offset of a term in a text, or -1; much faster than a regular expression."""
+    """Return the offset of a term in a text, or -1.
+
+    This is much faster than a regular expression.
+    """
     if has_unspaced(term[0]):
         found = re.search(pattern(term), text)
         return found.start() if found else -1
@@ -135,20 +139,20 @@ MAX_QUERIES: Final = 5
 """Maximum number of queries in one search."""
 
 BEST: Final = 5
-"""Number of best hits, for each query, from which the confidence is computed."""
+"""Number of best hits of each query from which the confidence is computed."""
 
 COVERED: Final = 20
-"""Number of best hits that are sorted again, by the words in their name, tags and description."""
+"""Number of best hits that are sorted a second time, by the words in their heads."""
 
 NAMED: Final = 10.0
 """Score of a skill whose name is exactly the query; all other scores are lower."""
 
 
 class Match(NamedTuple):
-    """A hit, and its near-duplicates (``alike``), which are not shown.
+    """A hit, and its near-duplicates (``alike``), which the search doesn't show.
 
-    ``fits`` is the share of the query that the hit's name, tags and description contain. It is None
-    if it is not computed yet.
+    ``fits`` is the share of the query that the hit's name, tags and description contain; None if it
+    isn't computed yet.
     """
 
     id: int
@@ -163,15 +167,16 @@ def search(
 ) -> Found:
     """Return one page of hits, best first, and the total number of hits.
 
-    If there are several queries, their hits alternate, beginning with the best hit of each query. A
-    skill and its copies and near-duplicates count as one hit. If more than `MAX_RANKED` skills
-    match, only the best of them are counted. If the page needs more skills, more are counted.
-    Raises `UsageProblem` if there are too many queries, or none.
+    The hits of several queries alternate, beginning with the best hit of each query. A skill and
+    its copies and near-duplicates count as one hit. If more than `MAX_RANKED` skills match, only
+    the best of them are counted, unless the page needs more. Raises `UsageProblem` if there are too
+    many queries, or none.
     """
     most = MAX_RANKED
     with reader.snapshot():
         found, understood, visibility = _asked(reader, queries, filters, most)
-        # The first page may be short: copies of one skill can fill the list of ranked skills.
+        # The first page may be too short, because copies of one skill can fill the list of ranked
+        # skills.
         goes_on = offset != 0 or limit > most
         while goes_on and len(found) < offset + limit and _skills(found) >= most:
             most *= 4
@@ -213,9 +218,9 @@ def _skills(found: Sequence[Match]) -> int:
 
 
 def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
-    """Return the hits of a shorter search, followed by the hits that only a longer search found.
+    """Return the hits of a shorter search, then the hits that only a longer search found.
 
-    The known hits keep their order, so that the pages of a search don't overlap.
+    The first hits keep their order, so that the pages of a search don't overlap.
     """
     result = list(found)
     places = {member: at for at, one in enumerate(found) for member in (one.id, *one.alike)}
@@ -242,9 +247,9 @@ def _asked(
 ) -> tuple[list[Match], list[Asked], Visibility]:
     """Return the result of `answers`, cached until the database changes.
 
-    To save a round trip to a server, the search is sent together with the query for the current
-    visibility, and uses the visibility that was valid last. If the visibility has changed, the
-    search is repeated.
+    The search is sent to a server together with the query for the current visibility, which saves a
+    round trip. It uses the last known visibility. If the visibility has changed, the search is
+    repeated.
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
@@ -268,9 +273,9 @@ def _key(queries: Sequence[str], condition: Condition, most: int, among: Among |
 
 
 class Expected(NamedTuple):
-    """Parsed queries whose SELECTs were already sent, and functions that return their results.
+    """Parsed queries with SELECTs that are already sent, and functions that return the results.
 
-    ``named`` has a function for each query. It returns the skills whose name is exactly the query.
+    ``named`` has a function for each query; it returns the skills with exactly the query as name.
     """
 
     queries: Sequence[str]
@@ -285,9 +290,9 @@ def expecting(
     most: int,
     among: Among | None = None,
 ) -> Expected:
-    """Send the SELECTs that a search will need, before their results are needed.
+    """Send the SELECTs that a search will need, before it needs their results.
 
-    In a view that doesn't show all skills, only the SELECTs for exact names are sent.
+    In a view that doesn't show all skills, this sends only the SELECTs for exact names.
     """
     said = list(map(Said.of, queries))
     if among is None:
@@ -307,8 +312,8 @@ def answers(
 ) -> tuple[list[Match], list[Asked]]:
     """Return the alternating hits of several queries, best first, and each parsed query.
 
-    If a view doesn't show all skills, ``among`` holds the skills of the view. Only these skills
-    decide how rare a word is.
+    In a view that doesn't show all skills, ``among`` holds the skills of the view. Only these
+    skills decide how rare a word is.
     """
     expected = expected or expecting(reader, queries, condition, most, among)
     try:
@@ -323,7 +328,8 @@ def _answers(
     understood = [understand(reader, said, among) for said in expected.said]
     near: Sequence[Sequence[int]] = [()] * len(understood)
     if reader.semantic:
-        from registry.catalog.search.meaning import nearest  # only with the extra `semantic`
+        # available only with the extra `semantic`
+        from registry.catalog.search.meaning import nearest
 
         near = nearest(reader, expected.queries, condition, most, among and among.ids)
     scores = [
@@ -352,7 +358,7 @@ def _scores(
 ) -> dict[int, float]:
     """Return the hits of one query with their scores; skills with exactly this name come first.
 
-    ``near`` holds the skills with the nearest meaning, if the extra ``semantic`` is used.
+    ``near`` holds the skills with the most similar meaning, if the extra ``semantic`` is used.
     """
     if not asked.words:
         return {}
@@ -365,7 +371,7 @@ def _scores(
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
     """Return the hits of one query, with the best `COVERED` hits in a better order.
 
-    These hits are sorted by the query words that their names, tags and descriptions contain.
+    These hits are sorted by how many words of the query their names, tags and descriptions contain.
     """
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
@@ -375,7 +381,7 @@ def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]
         else Match(one, score / 2, asked, None)
         for one, score in scores.items()
     ]
-    # A hit that wasn't checked keeps only half of its score, so it can't come before a checked hit.
+    # A hit that wasn't checked gets half of its score, so that it can't come before a checked hit.
     return sorted(found, key=lambda match: -match.score)
 
 
@@ -394,11 +400,11 @@ def _gathered(
     sketches: Mapping[int, bytes],
     heads: Mapping[int, str],
 ) -> list[Match]:
-    """Return the hits, each with its near-duplicates, and with translations of it.
+    """Return the hits, each with its near-duplicates and translations.
 
-    The near-duplicate from the source of highest precedence is shown, so that another person's copy
-    can't replace it. Between sources of different owners, only a precedence that an admin has set
-    counts. If the admin set no precedence, the better match is shown.
+    Of near-duplicates, the hit is the one from the source of highest precedence, so that another
+    person's copy can't replace it. Between sources of different owners, only a precedence that an
+    admin has set counts. Without such a precedence, the better match is the hit.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
@@ -420,9 +426,9 @@ def _gathered(
 def _translations(
     reader: Reader, ids: Sequence[int], heads: Mapping[int, str]
 ) -> list[tuple[int, int]]:
-    """Return pairs of skills with the same name, one of which is a translation of the other.
+    """Return pairs of skills with the same name, in which one is a translation of the other.
 
-    The better hit comes first. Only texts in scripts without spaces are recognized.
+    The better hit comes first. Only translations into scripts without spaces are recognized.
     """
     alike: dict[str, list[int]] = {}
     for one in ids:
@@ -449,7 +455,7 @@ def _translations(
 
 
 def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:
-    """Sort near-duplicates by preference, best first. A search shows only the first of them."""
+    """Sort near-duplicates by preference, best first; a search shows only the first of them."""
     known = {one: precedences.get(one, Precedence()) for one in members}
     top = max(one.admin for one in known.values())
     owner = next(one.owner for one in known.values() if one.admin == top)

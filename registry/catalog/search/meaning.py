@@ -26,33 +26,36 @@ if TYPE_CHECKING:
     Array: TypeAlias = ndarray[Any, Any]
 
 MAX_TOKENS: Final = 128
-"""Maximum number of tokens of a text; nearly all descriptions are shorter."""
+"""Maximum number of tokens of a text that the model reads; nearly all descriptions are shorter."""
 
 OUTPUTS: Final = ("sentence_embedding", "last_hidden_state", "token_embeddings")
-"""Names of the output of a model, the preferred first; otherwise its first output is used."""
+"""Names of a model's output, the preferred name first.
+
+Without such a name, its first output is used.
+"""
 
 BATCH: Final = 32
 STORED: Final = 512
-"""Number of texts that the model gets at once, and of vectors that one transaction stores."""
+"""Number of texts that the model gets in one call, and of vectors that one transaction stores."""
 
 KEY: Final = 8
 """Number of bytes that identify the model, at the start of a stored vector."""
 
 SHARE: Final = 10
-"""At most one of ``SHARE`` skills counts as near a query.
+"""At most one of ``SHARE`` skills counts as similar to a query.
 
-In a small catalogue, most skills have nothing to do with the query.
+In a small catalogue, most skills have nothing in common with the query.
 """
 
 _MORE: Final = 4
-"""Near skills to look up for each skill that is needed, because a filter may hide some."""
+"""Number of similar skills to look up for each needed skill, because filters exclude some."""
 
 _OF_TOKENS: Final = 3
-"""Number of dimensions of a result with a vector for each token."""
+"""Number of dimensions of a model's result, if it has a vector for each token."""
 
 _TINY: Final = 1e-9
 _ROWS: Final = 8192
-"""Number of vectors that are compared at once."""
+"""Number of vectors to compare in one step."""
 
 
 class Model:
@@ -79,7 +82,7 @@ class Model:
             self._tokenizer.enable_truncation(most)
             self._tokenizer.enable_padding()
             options = SessionOptions()
-            # Otherwise its threads use a processor while they wait for work.
+            # Otherwise the model's threads use the processor while they wait.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             self._session = InferenceSession(str(network), options, ["CPUExecutionProvider"])
             self._inputs = {one.name for one in self._session.get_inputs()}
@@ -93,7 +96,7 @@ class Model:
             ]
             if self._vectors(["a"]).shape != self._vectors(["a longer text"]).shape:
                 raise ValueError(f"its output {self._output} is not a vector")  # noqa: TRY301
-        except Exception as error:  # the libraries raise their own errors
+        except Exception as error:  # the libraries raise errors of many types
             message = f"the setting 'semantic' is not used: no model can be loaded from {place}"
             raise UsageProblem(
                 message=f"{message}: {str(error) or type(error).__name__}"
@@ -101,7 +104,7 @@ class Model:
         self.key = sha256(json.dumps(facts).encode()).digest()[:KEY]
 
     def queries(self, texts: Sequence[str]) -> "Array":
-        """Return the vectors of queries, one in each row; the length of each vector is 1."""
+        """Return the vectors of queries, one in each row; each vector has the length 1."""
         return self._vectors([self._prompts.get("query", "") + one for one in texts])
 
     def skills(self, texts: Sequence[str]) -> "Array":
@@ -140,7 +143,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _model(folder: str) -> Model | None:
-    """Return the model of a folder; None, with a warning, if it can't be loaded."""
+    """Return the model in a folder; if it can't be loaded, warn and return None."""
     try:
         return Model(folder)
     except UsageProblem as problem:
@@ -155,7 +158,7 @@ def nearest(
     most: int,
     among: frozenset[int] | None = None,
 ) -> list[list[int]]:
-    """Return for each query the skills with the nearest meaning, the nearest first.
+    """Return for each query the skills with the most similar meaning, the most similar first.
 
     The result has at most ``most`` skills, which meet the condition. If ``among`` is given, the
     result has only skills of this view. If the setting ``semantic`` isn't used, the result is
@@ -190,8 +193,9 @@ def nearest(
 def store(core: Core, progress: Callable[[str, int, int | None], None] | None = None) -> None:
     """Compute and store the missing vectors of skills, if the setting ``semantic`` is used.
 
-    If the model can't be loaded, or the user interrupts this function, the user is warned. The sync
-    before it stays complete. The next sync computes the vectors that are still missing.
+    If the model can't be loaded, or the user interrupts this function, it prints a warning. The
+    changes of the sync are stored already. The next sync computes the vectors that are still
+    missing.
     """
     if not core.settings.semantic:
         return
@@ -213,7 +217,7 @@ def _store(core: Core, model: Model, ids: Sequence[int]) -> None:
 
     from registry.db.write.skills import store_vectors
 
-    # Texts of similar length need little padding.
+    # Sort the texts by length, because texts of similar length need little padding.
     heads = sorted(heads_of(core.reader, ids)().items(), key=lambda one: len(one[1]))
     rows: list[tuple[bytes, int]] = []
     for at in range(0, len(heads), BATCH):

@@ -1,4 +1,4 @@
-"""Parse a typed query into search terms: words, phrases, and synonyms."""
+"""Parse a query into search terms: words, phrases and synonyms."""
 
 import re
 import unicodedata
@@ -74,12 +74,12 @@ _FUNCTION_WORDS_OF: Final[dict[str, frozenset[str]]] = {
         si sono su sui sul sulla sull suo tra tu tutti tutto un una uno vorrei""".split()
     ),
 }
-"""Function words by language, in the order of the columns of the table of concepts."""
+"""Function words of each language, in the order of the columns of the table of concepts."""
 
 OTHERS: Final = frozenset().union(*_FUNCTION_WORDS_OF.values()) - frozenset(
     "ai ci dal die dos ed ha in man me ni on sem sui sur toi was".split()
 )
-"""Foreign function words to leave out of a query, except those with a meaning in English."""
+"""Foreign function words to remove from a query, except words with a meaning in English."""
 
 FUNCTION_WORDS: Final = ENGLISH | OTHERS
 
@@ -89,7 +89,7 @@ FUNCTION_CHARACTERS: Final = re.compile(
     "|이랑|에서|으로|에게|까지|부터|하는|하고|해줘|하기|싶어|싶다|싶은|방법|어떻게|만들기|만들어|주세요"
     "|[的了吗呢吧啊呀嘛们我你您他她它这那哪么和与或把被给让想请就都也很太又再还只是在有不なのをはがにでとへもや])+"
 )
-"""Function characters and words at which unspaced text is split.
+"""Function characters and words at which a text without spaces is split.
 
 They are those of Chinese, the particles of Japanese, and the endings and particles of Korean.
 """
@@ -99,24 +99,33 @@ Term: TypeAlias = tuple[str, ...]
 """Lower-case words that must follow each other."""
 
 MAX_TERMS: Final = 32
-"""Maximum number of terms of a query; later terms are ignored, because the first show the topic."""
+"""Maximum number of terms of a query.
+
+Later terms are ignored, because the first terms show the topic.
+"""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
-"""Separators of words. An apostrophe also separates ("the team's"), as in the search index."""
+"""Separators of words.
+
+As in the search index, an apostrophe also separates words ("the team's").
+"""
 _KATAKANA: Final = re.compile("([\u30a0-\u30ff]{3,})")
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]")
 _MIN_PART: Final = 2
 _MIN_JOINED: Final = 6
-"""Minimum length of a compound's parts, and of the compound."""
+"""Minimum length of a compound and of its parts, in characters."""
 
 _MAX_SHORT: Final = 4
 """Maximum number of words of a short query."""
 
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
-"""Maximum length of a word whose stem is cached. Very long words would fill the memory."""
+"""Maximum length of a word with a cached stem.
+
+Very long words would fill the memory.
+"""
 
 
 def parse(query: str) -> list[Term]:
@@ -136,12 +145,12 @@ def parse(query: str) -> list[Term]:
 
 
 def unquoted(query: str) -> str:
-    """Return the parts of a query that are not in quotes."""
+    """Return the parts of a query that are outside quotation marks."""
     return _QUOTED.sub(" ", _of_usual_width(query))
 
 
 def _of_usual_width(text: str) -> str:
-    """Return a text in which full-width letters and digits are replaced by the ASCII ones."""
+    """Return a text with ASCII letters and digits in place of full-width ones."""
     return _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 
@@ -162,7 +171,7 @@ def _phrase(text: str) -> Term:
 
 
 def _loose(text: str) -> Iterator[Term]:
-    """Yield the terms outside of quotes. For a compound, yield it and then its parts."""
+    """Yield the terms outside quotation marks; for a compound, yield it and then its parts."""
     for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
@@ -176,9 +185,9 @@ def _loose(text: str) -> Iterator[Term]:
 def _unspaced(run: str) -> list[Term]:
     """Return the terms of a text without spaces.
 
-    They are pairs of adjacent characters, and words in Katakana. Pairs across the border of two
-    known words are left out. Pairs with Hiragana, which mostly are endings and particles, are only
-    returned if there are no other terms. A single character is returned as a term by itself.
+    The terms are pairs of adjacent characters, and words in Katakana. A pair is left out if its
+    characters belong to two known words. Pairs with Hiragana are mostly endings and particles, so
+    they are returned only if there are no other terms. A text of one character is itself a term.
     """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
     found: list[Term] = []
@@ -206,7 +215,7 @@ def _is_empty(term: Term) -> bool:
 
 
 def joined(terms: list[Term]) -> list[Term]:
-    """Return the compounds of adjacent words: "web socket" gives "websocket"."""
+    """Return the compounds of adjacent words: for "web socket", this is "websocket"."""
     return [
         (one[0] + other[0],)
         for one, other in pairwise(terms)
@@ -220,8 +229,8 @@ def joined(terms: list[Term]) -> list[Term]:
 def joined_in(text: str, terms: list[Term]) -> list[Term]:
     """Return the compounds of adjacent words.
 
-    In a short query, a part of a compound may also be a function word: "one login". In a sentence,
-    a function word is rarely a part of a compound.
+    In a short query, a part of a compound may be a function word: "one login". In a sentence, this
+    is rare.
     """
     every: list[Term] = [(word,) for word in split(text.casefold())]
     near = pairwise(every) if len(every) <= _MAX_SHORT else ()
@@ -233,7 +242,8 @@ def joined_in(text: str, terms: list[Term]) -> list[Term]:
 def pattern(term: Term) -> str:
     """Return a regular expression that finds a term in the original text."""
     if has_unspaced("".join(term)):
-        # The pairs overlap, so the first character of each pair and the last pair give the text.
+        # Adjacent pairs share a character, so the first character of each pair and the last pair
+        # give the text.
         text = "".join(word[0] for word in term[:-1]) + term[-1]
         return r"\s*".join(map(re.escape, text))
     return r"\b" + between(term)
@@ -245,7 +255,7 @@ def between(term: Term) -> str:
 
 
 def stem(word: str) -> str:
-    """Return a word without its English ending, so that "charts" finds "chart"."""
+    """Return a word without its English ending, so that "charts" also finds "chart"."""
     return _stem(word) if len(word) <= _LONGEST_KEPT else _cut_off(word)
 
 
@@ -265,11 +275,11 @@ def _cut_off(word: str) -> str:
 
 
 _stem = lru_cache(maxsize=8192)(_cut_off)
-"""The stems are cached, because descriptions use the same words again and again."""
+"""A cache of stems, because descriptions use the same words again and again."""
 
 
 MAX_WORDS: Final = 16
-"""Maximum number of synonyms, and of translations, that are added to a query."""
+"""Maximum number of synonyms, and of translations, to add to a query."""
 
 MAX_KEY: Final = 12
 """Maximum length of a known foreign word in a script without spaces, in characters."""
@@ -282,7 +292,7 @@ _ENDING: Final = 2
 _BETWEEN_WORDS: Final = 3
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
-"""Known phrases and their meanings, by the first word of the phrase."""
+"""Known phrases and their meanings; the key is the first word of the phrase."""
 
 
 class OtherWords(NamedTuple):
@@ -293,7 +303,7 @@ class OtherWords(NamedTuple):
 
 
 def other_words(query: str) -> OtherWords:
-    """Return the technical terms for everyday or foreign words of a query, without duplicates."""
+    """Return technical terms for everyday or foreign words of a query, without duplicates."""
     text = f" {' '.join(split(fold(query)))} "
     return OtherWords(
         *(
@@ -304,7 +314,7 @@ def other_words(query: str) -> OtherWords:
 
 
 def said_for(query: str) -> dict[Term, str]:
-    """Map each term of `other_words` to the words of the query from which it was derived."""
+    """Map each term of `other_words` to the words of the query that led to it."""
     lay, foreign = _meant(query)
     return {tuple(meant.split()): said for meant, said in {**foreign, **lay}.items()}
 
@@ -327,7 +337,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
         for meant, said in _in_words(told, rest, _is_same_in_english):
             if said not in FUNCTION_WORDS:
                 lay.setdefault(meant, said)
-        # A word that exists in English and in a foreign language is treated as English.
+        # If a word exists in English and in a foreign language, it counts as English.
         if not (word in english or word in FUNCTION_WORDS):
             for language in languages:
                 for meant, said in _in_words(_foreign()[language], rest, is_same):
@@ -336,10 +346,10 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def language_of(query: str) -> Sequence[str]:
-    """Return the language of a query that isn't in English; several if the languages look alike.
+    """Return the language of a query that isn't in English; several if the languages are similar.
 
-    The language is chosen by the number of its function words in the query. Words of one letter
-    don't count. The result is empty if the query is in English, or has no function words.
+    It is the language with the most function words in the query. Words of one letter don't count.
+    The result is empty if the query is in English, or has no function words.
     """
     told = _function_words_in(query)
     most = max(told.values())
@@ -357,14 +367,14 @@ def _function_words_in(query: str) -> dict[str, int]:
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the meanings of the longest known words in an unspaced text, each with the word."""
+    """Yield the meanings of the longest known words in unspaced text, each with the word."""
     known = _unspaced_words()
     for _, word in _known_in(text):
         yield from ((meant, word) for meant in known[word])
 
 
 def _known_in(text: str) -> list[tuple[int, str]]:
-    """Return the longest known words in an unspaced text, each with its offset."""
+    """Return the longest known words in a text without spaces, each with its offset."""
     known = _unspaced_words()
     found: list[tuple[int, str]] = []
     start = 0
@@ -380,11 +390,11 @@ def _known_in(text: str) -> list[tuple[int, str]]:
 def _in_words(
     table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the meanings of known words and phrases in a list of words, each with the words.
+    """Yield the meanings of known words and phrases in a list of words, each with its words.
 
-    The first word of a phrase must be the first of the list. The phrase's other words may follow in
-    any order, with at most `_BETWEEN_WORDS` other words between them. For example, "cancel their
-    subscription" contains "cancel subscription".
+    The first word of a phrase must be the first word of the list. The other words of the phrase may
+    follow in any order, with at most `_BETWEEN_WORDS` other words between them. For example,
+    "cancel their subscription" contains "cancel subscription".
     """
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
@@ -398,12 +408,12 @@ def _in_words(
 
 @lru_cache(maxsize=1)
 def everyday_words() -> frozenset[str]:
-    """Return everyday English words that tell little about a task, such as "nice" and "month"."""
+    """Return everyday English words that say little about the topic, such as "nice" and "month"."""
     return frozenset(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
 
 
 def is_english_word(word: str) -> bool:
-    """Tell whether a word is an English word of the table of concepts, in any form."""
+    """Tell whether a word is a form of an English word in the table of concepts."""
     return word in FUNCTION_WORDS | everyday_words() or stem(word) in _english_stems()
 
 
@@ -413,7 +423,7 @@ def _english_stems() -> set[str]:
 
 
 def _is_same_in_english(known: str, word: str) -> bool:
-    # "unity" is not a form of "unit", although their stems are equal.
+    # "unity" isn't a form of "unit", although both have the same stem.
     is_form = stem(known) == stem(word) and known.endswith(_OF_Y) == word.endswith(_OF_Y)
     return known == word or is_form
 
@@ -427,7 +437,10 @@ def _is_same(known: str, word: str, least: int = _BEGINNING) -> bool:
 
 
 def _is_surely_same(known: str, word: str) -> bool:
-    """Like `_is_same`, but stricter, for words of unknown language: "poster" isn't "postal"."""
+    """Tell whether two words are forms of the same word, for words in an unknown language.
+
+    This is stricter than `_is_same`: "poster" isn't a form of "postal".
+    """
     return _is_same(known, word, _LONG_BEGINNING if word.isascii() else _BEGINNING)
 
 
@@ -446,7 +459,7 @@ def _english() -> tuple[_Words, set[str]]:
 
 @lru_cache(maxsize=1)
 def _foreign() -> dict[str, _Words]:
-    """Return the foreign words by language, for languages that put spaces between words."""
+    """Return the foreign words of each language that separates words by spaces."""
     found: dict[str, _Words] = {language: {} for language in _FUNCTION_WORDS_OF}
     for author, _, _, _, _, *cells in _concepts():
         for language, cell in zip(_COLUMNS, cells, strict=True):
@@ -457,7 +470,7 @@ def _foreign() -> dict[str, _Words]:
 
 @lru_cache(maxsize=1)
 def _unspaced_words() -> dict[str, list[str]]:
-    """Return the foreign words of scripts without spaces, with their meanings."""
+    """Return the foreign words in scripts without spaces, with their meanings."""
     table: dict[str, list[str]] = {}
     for author, _, *languages in _concepts():
         for one in filter(None, "|".join(languages[:3]).split("|")):

@@ -1,7 +1,7 @@
 """Rank skills for a query, and compute how well they match.
 
-A search makes one list of matches in heads (name, tags and description) and one of matches in
-bodies, and combines them.
+A search makes two lists of matches: in heads (name, tags and description), and in bodies. Then it
+combines the lists.
 """
 
 import json
@@ -34,46 +34,48 @@ from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 
 MAX_RANKED: Final = 100
-"""Maximum number of skills that are ranked in each list of matches; users don't page further."""
+"""Maximum number of skills that are ranked in each list of matches; users read no further pages."""
 
 COMMON: Final = 0.3
 SMALL: Final = 3000
-"""A word in this share of the heads of a catalogue counts as common.
+"""If this number of heads contain a word, the word is common.
 
-In a small catalogue, the share is at least ``SMALL`` heads. All common words weigh the same.
+All common words have the same weight.
+
+In a large catalogue, the limit is a share of the heads, but at least this number.
 """
 
 MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
 """Maximum number of bodies to rank.
 
-The rarest words of a query are searched in bodies first. If their matches exceed this number, no
-further word is searched, because it would take time and improve little.
+The search looks for the rarest words of a query in bodies first. When more bodies than this match,
+it looks for no further word. That would take time and improve the result only a little.
 """
 
 EVERYWHERE: Final = 10_000
-"""A word in at least this number of bodies is not searched in bodies.
+"""If at least this number of bodies contain a word, the search doesn't look for it in bodies.
 
-Counting a word stops at this number. If all words of a query are so common, only the rarest of them
-is searched in bodies.
+Counting stops at this number. If all words of a query are so common, the search looks only for the
+rarest of them in bodies.
 """
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
-"""Maximum number of patterns whose counts are cached, and maximum length of such a pattern."""
+"""Maximum number of patterns with cached counts, and maximum length of such a pattern."""
 
 RANK: Final = 6
-"""The constant k of reciprocal rank fusion, k / (k + rank); at rank k the score is half."""
+"""The constant k of reciprocal rank fusion, k / (k + rank); at rank k, the score is half."""
 
 HEADS, BODIES, LAY, FOREIGN, MEANING = 1.0, 0.8, 1.0, 1.0, 1.0
 """Weight of the first result of each list of matches.
 
-HEADS: matches in names, tags and descriptions. BODIES: matches in bodies. LAY: as HEADS, with
-synonyms of everyday words. FOREIGN: as HEADS, with translations. MEANING: skills with a near
-meaning, with the extra ``semantic``.
+HEADS is the list of matches in names, tags and descriptions. BODIES is the list of matches in
+bodies. LAY and FOREIGN are like HEADS, but with synonyms of everyday words and with translations.
+MEANING has the skills with a similar meaning, with the extra ``semantic``.
 """
 
 _UNKNOWN_PAIR: Final = 0.2
-"""Factor for the weight of character pairs that are in no name, tag or description.
+"""Factor for the weight of pairs of characters that occur in no name, tag or description.
 
 Such pairs are usually not words.
 """
@@ -81,25 +83,25 @@ Such pairs are usually not words.
 _EVERYDAY: Final = 0.15
 """Factor for the weight of everyday words.
 
-Few skills have words such as "nice", but these words tell nothing about a task.
+Only few skills contain words such as "nice", but these words don't describe a task.
 """
 
 _TELLING: Final = 5
 """Number of a query's rarest words from which the confidence is computed.
 
-A sentence as a query has more words than the head of any skill.
+A query that is a sentence has more words than the head of any skill.
 """
 
 _SHORT: Final = 4
 _LENIENT: Final = 1.14
 """Factor for the confidence of queries with more than ``_SHORT`` words.
 
-If a skill lacks one of three keywords, it is about something else. But a sentence also has words
-that no author of a skill would write.
+If a skill doesn't contain one of three keywords, it has another topic. But a sentence also has
+words that no author of a skill would use.
 """
 
 _LEAST: Final = 0.1
-"""Weight of a word that every skill contains, which is the minimum weight."""
+"""Minimum weight of a word; a word that every skill contains has this weight."""
 
 _BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
@@ -109,29 +111,29 @@ _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
 """Maximum number of similar words to try for a word that no skill contains.
 
-On a server, the index may still have words that no skill contains any more.
+A server's index may still contain words that no skill contains any more, so one word isn't enough.
 """
 
 _MAX_SPELLED: Final = 30
 _MAX_CORRECTED: Final = 4
-"""Maximum length of a word that is corrected, and maximum number of such words in a query.
+"""Maximum length of a corrected word, and maximum number of corrected words in a query.
 
-Each of them takes some hundred lookups.
+Each correction takes some hundred lookups.
 """
 
 _MIN_PART: Final = 2
 _SELDOM: Final = 5000
 _TIMES: Final = 100
-"""A word that fewer than one body in ``_SELDOM`` contains may be misspelt.
+"""A word may be misspelt if less than one in ``_SELDOM`` bodies contains it.
 
-Such a word is replaced if a similar word is in more than ``_TIMES`` times as many texts.
+It is replaced if a similar word is in more than ``_TIMES`` times as many texts.
 """
 
 
 class Among(NamedTuple):
-    """The versions of a view that doesn't show all skills.
+    """The versions in a view that doesn't show all skills.
 
-    ``key`` identifies the view in caches: each such view of a database has another key.
+    ``key`` identifies the view in caches: each such view of a database has a different key.
     """
 
     ids: frozenset[int]
@@ -149,7 +151,7 @@ def _among(ids: tuple[int, ...]) -> Among:
 
 
 class Word(NamedTuple):
-    """A typed term, its search pattern, and the number of heads and of bodies with the pattern.
+    """A typed term, its search pattern, and how many heads and bodies contain the pattern.
 
     ``also`` holds other spellings: "powerbi" for "power bi". ``size`` is the number of skills in
     the catalogue.
@@ -169,7 +171,7 @@ class Word(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """The weight of the word, which is higher for rarer words."""
+        """The weight of the word; rarer words have a higher weight."""
         common = self._common
         weight = math.log(common / (min(self.heads, common - 1) + 1)) + _LEAST
         if self.typed[0] in everyday_words() and len(self.typed) == 1:
@@ -202,7 +204,8 @@ class Asked(NamedTuple):
 class Said(NamedTuple):
     """A parsed query: its terms, compounds of adjacent terms, and synonyms.
 
-    ``kept`` has the words whose spelling is right: all words of a query in another language.
+    ``kept`` has the words that must not be corrected: for a query in another language, all of its
+    words.
     """
 
     terms: Sequence[Term]
@@ -212,7 +215,7 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, query: str) -> Self:
-        """Parse a query, without using the index."""
+        """Parse a query without reading the index."""
         terms = parse(query)
         compounds = [term for term in joined_in(unquoted(query), terms) if term not in terms]
         is_foreign = bool(language_of(query))
@@ -224,11 +227,11 @@ class Said(NamedTuple):
 
 
 def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
-    """Return the query with patterns that the search index contains.
+    """Return the query with patterns that occur in the search index.
 
-    A word that no skill contains is replaced by words that begin with it, or by words with a
-    similar spelling. If a view doesn't show all skills, ``among`` holds its skills, and only they
-    are counted.
+    If no skill contains a word, words that begin with it, or words with a similar spelling, replace
+    it. In a view that doesn't show all skills, ``among`` holds its skills, and only these are
+    counted.
     """
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
@@ -239,7 +242,7 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
 
 
 def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
-    """Tell the index which queries will follow, so that a server gets all SELECTs at once."""
+    """Announce the next queries to the index, so that a server gets all SELECTs at once."""
 
     def sought(said: Said) -> SearchTerms:
         typed = [
@@ -291,7 +294,7 @@ def _held(
 def _pattern(term: Term) -> Pattern:
     """Return the pattern of a term.
 
-    A single character of an unspaced script matches pairs that begin with it.
+    In a script without spaces, a single character matches pairs that begin with it.
     """
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
@@ -299,7 +302,7 @@ def _pattern(term: Term) -> Pattern:
 def _instead(
     reader: Reader, words: Sequence[Word], kept: Collection[str], among: Among | None
 ) -> list[Word]:
-    """Return the words; words that no skill has, or that look misspelt, are replaced."""
+    """Return the words, with replacements for words that no skill has or that look misspelt."""
     found = list(words)
     unknown = [
         place
@@ -318,7 +321,7 @@ def _instead(
 
 
 def _may_begin(term: Term) -> bool:
-    """Tell whether a term that no skill contains may be replaced by words that begin with it."""
+    """Tell whether words that begin with a term may replace it, if no skill contains it."""
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
@@ -338,9 +341,9 @@ def _is_doubtful(word: Word, kept: Collection[str]) -> bool:
 def _spelled(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return a word with the spelling that skills use.
 
-    The word may be two words ("powerbi"), or misspelt. If some bodies contain the word, it is only
-    replaced by a similar word that many times more texts contain. Known English words stay as they
-    are.
+    The word may be two joined words ("powerbi"), or misspelt. If some bodies contain the word, a
+    similar word replaces it only if many times more texts contain that word. Known English words
+    don't change.
     """
     said = word.typed[0]
     parts = [(said[:at], said[at:]) for at in range(_MIN_PART, len(said) - _MIN_PART + 1)]
@@ -352,14 +355,15 @@ def _spelled(reader: Reader, word: Word, among: Among | None) -> Word:
 
 
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
-    """Return the most frequent of the words with a similar spelling, or the word itself.
+    """Return the most frequent word among those with a similar spelling, or else the word itself.
 
-    The index has the words of all skills. If the view doesn't show all skills, the most similar
-    words may be in hidden skills only. So a search in such a view tries all similar words.
+    The index has the words of all skills. In a view that doesn't show all skills, the most similar
+    words may occur only in hidden skills. So this function then tries all similar words.
     """
     said = stem(word.typed[0])
     slips = reader.index.known(reader, _slips(said)) if len(said) >= _MIN_SPELLED else []
-    # The index cuts words again, so a stem that ends like a plural needs an "e": "databas".
+    # The index stems words a second time, so a stem that looks like a plural needs an "e":
+    # "databas".
     tried = [*slips, *(f"{one}e" for one in slips if one.endswith("s"))]
     held = counted(reader, [(word.typed, Pattern((other,))) for other in tried], among)
     best = max(held, key=lambda one: (one.heads, one.bodies), default=word)
@@ -377,7 +381,7 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
 def _slips(word: str) -> list[str]:
     """Return the words that differ by one letter, or by two exchanged letters.
 
-    The first letter stays, because it is nearly always right.
+    The first letter doesn't change, because it is nearly always right.
     """
     cuts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     found = [a + b[1:] for a, b in cuts if b]
@@ -398,12 +402,12 @@ def rank(
     """Return the scores of the skills that match and meet a condition, by version id, best first.
 
     At most ``most`` skills of each list of matches are used. ``near`` is a list of skills with a
-    near meaning; see `meaning.nearest`.
+    similar meaning; see `meaning.nearest`.
     """
     in_heads = [one for word in asked.words if word.heads for one in word.patterns]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
-    # The share of a list in the score is the weight of its words in the query.
+    # In the score, the share of a list is the weight of its words as a part of the query's weight.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
@@ -421,14 +425,15 @@ def rank(
     for weight, found in zip((*weights, MEANING), (*lists, near), strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
-    if len(asked.words) == 1:  # a head with the only word of the query contains the whole query
+    # if the query has only one word, a head with this word contains the whole query
+    if len(asked.words) == 1:
         named = set[int]().union(lists[0], *lists[2:])
         _put_last(scores, scores.keys() - named, named)
     return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _put_last(scores: dict[int, float], last: Collection[int], others: Collection[int]) -> None:
-    """Lower the scores of the skills ``last`` below those of ``others``, and keep their order."""
+    """Lower the scores of the skills ``last`` below those of ``others``; keep their order."""
     most = max((scores[one] for one in last), default=0.0)
     least = min((scores[one] for one in others), default=most)
     for one in last:
@@ -436,7 +441,7 @@ def _put_last(scores: dict[int, float], last: Collection[int], others: Collectio
 
 
 def _rarest(asked: Asked) -> list[Word]:
-    """Return the words to search in bodies, the rarest words of the query."""
+    """Return the words to look for in bodies: the rarest words of the query."""
     said = (word for word in asked.words if word.bodies)
     telling = [word for word in said if word.bodies < EVERYWHERE or word.heads < MAX_RANKED]
     held = sorted(telling, key=lambda word: word[::-1])
@@ -451,25 +456,25 @@ def _rarest(asked: Asked) -> list[Word]:
 
 
 FITS: Final = 0.68
-"""If the confidence is below this value, a search reports that there is no close match.
+"""If the confidence is lower than this, a search reports that there is no close match.
 
-In a trial with keywords over 10,000 skills, it reported this for 14 of 15 queries without an
-answer, and for 7 of 228 queries with an answer.
+In a trial with keywords and 10,000 skills, it reported this for 14 of 15 queries without a suitable
+skill, and for 7 of 228 queries with a suitable skill.
 """
 
 MEANT: Final = 0.9
 """Weight of translations relative to the typed words."""
 
 MAX_MISSING, MAX_WORD = 5, 40
-"""Maximum number of missing words that are reported, and maximum number of characters of each."""
+"""Maximum number of reported missing words, and maximum number of characters of each."""
 
 _LAY: Final = 0.3
 
 
 class _Sought(NamedTuple):
-    """The word stems to find for one form of a word.
+    """The stems to find for one form of a word.
 
-    If ``last`` isn't empty, the text must also have a word that begins with ``last``.
+    If ``last`` isn't empty, the text must also contain a word that begins with ``last``.
     """
 
     stems: Sequence[str]
@@ -477,9 +482,9 @@ class _Sought(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """The weighted share of a query's words that a head contains, from 0 to 1.
+    """The share of a query that a head contains, weighted by word, from 0 to 1.
 
-    ``whole`` counts all words, and ``confidence`` only the `_TELLING` rarest words.
+    ``whole`` is computed from all words, ``confidence`` only from the `_TELLING` rarest words.
     """
 
     whole: float
@@ -489,8 +494,8 @@ class Fit(NamedTuple):
 class Wanted(NamedTuple):
     """The patterns to find in each head (name, tags, description), and the weights of the words.
 
-    The rarest words come first. ``every`` is the sum of all weights. A word counts as found if one
-    of its patterns is found.
+    The rarest words come first. ``every`` is the sum of all weights. A word counts as found if the
+    head contains one of its patterns.
     """
 
     words: Sequence[tuple[float, Sequence[_Sought]]]
@@ -515,10 +520,9 @@ class Wanted(NamedTuple):
 
 
 def confidence(asked: Asked, skill: Skill) -> float:
-    """Return the share of the query's most telling words that a skill's head contains.
+    """Return the share of the query's rarest words that a skill's head contains, from 0 to 1.
 
-    It is a number from 0 to 1. Rare words weigh more than common words. The head is the skill's
-    name, tags and description.
+    The rarer a word is, the more it counts. The head is the skill's name, tags and description.
     """
     return wanted(asked).named_by(head_of(skill)).confidence
 
@@ -529,9 +533,9 @@ def head_of(skill: Skill) -> str:
 
 
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return the typed words that are in no name, tag or description of these skills.
+    """Return the typed words that the names, tags and descriptions of these skills don't contain.
 
-    Each word is returned once. The parts of a compound ("on-call") are not repeated.
+    Each word is returned once. The parts of a compound ("on-call") are not returned again.
     """
     heads = [_stems(head_of(skill)) for skill in skills]
     found = dict.fromkeys(
@@ -554,9 +558,9 @@ _FEW: Final = 2, 4
 
 
 def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return shorter queries whose words are together in the head of one of these skills.
+    """Return shorter queries with words that occur together in the head of one of these skills.
 
-    The most telling words come first. For foreign words, their English translations are suggested.
+    The rarest words come first. Foreign words are replaced by their English translations.
     """
     heads = [_stems(head_of(skill)) for skill in skills]
     found: dict[str, float] = {}
@@ -576,10 +580,9 @@ def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
 
 
 def respelled(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[tuple[str, str], ...]:
-    """Return the words that were searched with another spelling, and the words that were used.
+    """Return the words for which the search used another spelling, and the words in that spelling.
 
-    A word that was used has the spelling of these skills' heads, because the index has only its
-    stem.
+    The spelling is that of these skills' heads, because the index has only stems.
     """
     heads = dict.fromkeys(one for skill in skills for one in words(head_of(skill).casefold()))
     found: dict[str, str] = {}
@@ -616,10 +619,10 @@ def wanted(asked: Asked) -> Wanted:
 
 
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
-    """Return each typed word with its forms and its compound with an adjacent word.
+    """Return each typed word with its forms, and with its compound with an adjacent word.
 
-    A compound ("websocket") may be found instead of both words ("web socket"). It doesn't count as
-    an additional word.
+    The compound ("websocket") may be found in place of both words ("web socket"). It doesn't count
+    as an additional word.
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]
@@ -647,6 +650,6 @@ def _sought(pattern: Pattern) -> _Sought:
 def _stems(text: str) -> frozenset[str]:
     """Return the stems of the words in a head.
 
-    The results are cached, because many queries find the same skills.
+    A cache has the results, because many queries find the same skills.
     """
     return frozenset(stems(words(text.casefold())))

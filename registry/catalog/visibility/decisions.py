@@ -52,10 +52,11 @@ def decisions(
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield (version id, skill, decision) for each visible skill, sorted by name.
 
-    A skill is visible if no skill of a source with higher precedence shadows it. A skill that the
-    personality does not see shadows no other skill. ``environ`` holds the environment variables
-    that skills may need, including ``PATH``. ``name`` limits the result to skills of this name.
-    ``source_id`` limits the result to this source, and includes its shadowed skills.
+    A visible skill is one that no skill of a source with higher precedence shadows. If the
+    personality doesn't see a skill, that skill shadows no other skill. ``environ`` holds the
+    environment variables that skills may need, including ``PATH``. ``name`` limits the result to
+    skills with this name. ``source_id`` limits the result to this source, and includes its shadowed
+    skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -73,7 +74,7 @@ def decisions(
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decisions of a personality for all skills, in little memory.
+    """The decisions of a personality about all skills, in little memory.
 
     ``ids`` are the ids of the versions, sorted by the name of the skill. ``choices`` has each
     different decision once. ``places`` has, for each version, the index of its decision in
@@ -106,7 +107,7 @@ class Decided:
         return [(*key, count) for key, count in counts.most_common()]
 
     def page(self, rule: str | None, limit: int, offset: int) -> list[tuple[int, Decision]]:
-        """Return the versions and decisions of a page of the skills that a rule decided."""
+        """Return a page of the versions that a rule decided, with the decisions."""
         wanted = {at for at, one in enumerate(self.choices) if rule is None or one.rule == rule}
         chosen = (pair for pair in zip(self.ids, self.places, strict=True) if pair[1] in wanted)
         page = islice(chosen, offset, offset + limit)
@@ -131,12 +132,12 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the ids of the usable skills ``some`` that no other skill among them shadows.
+    """Return the ids of those usable skills ``some`` that no other skill in ``some`` shadows.
 
     The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
-    with lower precedence, and skills that belong to no project. Any other skill is shadowed only
-    within its team: by a source with higher precedence that has the same owner, or whose
-    precedence an admin has set. Only the first of several copies is returned.
+    with lower precedence, and skills outside projects. All other skills shadow only skills of their
+    own team. The source of the shadowing skill has higher precedence, and either the same owner or
+    a precedence that an admin has set. If skills are copies, only the first is returned.
     """
     skills = list(some)
     projects: dict[str, int] = {}
@@ -178,7 +179,7 @@ def _lower(known: dict[K, int], key: K, value: int) -> None:
 
 
 def _among(one: Candidate) -> tuple[str, int, str]:
-    """Return a key that is equal for skills that can shadow each other."""
+    """Return a key that is equal for all skills that can shadow each other."""
     team = "" if one.skill.scope == "project" else one.rank.team
     return one.skill.name, one.rank.project, team
 
@@ -194,7 +195,7 @@ def decide_document(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> Decision:
-    """Decide about a SKILL.md that was just read from a source, even if it isn't stored yet."""
+    """Decide about a SKILL.md that was just read from a source; it need not be stored yet."""
     facts = PolicyFacts(
         name=document.name,
         source=source.name,
@@ -208,7 +209,7 @@ def decide_document(
 
 
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:
-    """Return ``filters`` limited to the skills that this personality sees now.
+    """Return ``filters``, limited to the skills that this personality sees now.
 
     Raises `PersonalityNotFound`.
     """
@@ -232,17 +233,17 @@ S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)
 
 MAX_COPIES: Final = 50
-"""Maximum number of copies that the facts about a skill list."""
+"""Maximum number of copies in the facts about a skill."""
 
 MAX_TOLD: Final = 200
-"""Maximum number of characters of a handle that a message quotes."""
+"""Maximum number of characters that a message quotes from a handle."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewLimits:
     """The limits of a view: a source, a scope, a personality, or several of these.
 
-    If ``offered``, lists in the view omit skills that their authors hide from models.
+    If ``offered``, lists in the view leave out skills that their authors hide from models.
     """
 
     source: str | None = None
@@ -257,7 +258,7 @@ class ViewLimits:
 
 
 class ViewRow(NamedTuple):
-    """A skill of the view; ``everywhere`` is its ref in a view of all skills.
+    """A skill in the view; ``everywhere`` is its ref in a view that shows all skills.
 
     ``usable`` is True if the skill is neither invalid nor quarantined. ``shadowed`` is True if
     another skill of the view shadows it.
@@ -276,17 +277,16 @@ class ViewRow(NamedTuple):
 
     @property
     def files(self) -> tuple[str, str, str | int]:
-        """A key that is equal for copies: name, team and file hash."""
+        """A key that is equal for copies: the name, the team and the hash of the files."""
         return self.name, self.team, self.tree_hash or self.id
 
 
 class ViewSkills:
     """The skills of a view that doesn't show all skills, at one state of the database.
 
-    ``listed`` holds the versions that a listing shows. ``unhidden`` also holds invalid and
-    quarantined versions. ``every`` also holds shadowed versions. ``as_stored`` is True if no skill
-    outside the view shadows a skill in the view. Then the stored shadowing is also right for the
-    view.
+    ``listed`` holds the versions that listings show. ``unhidden`` also holds invalid and
+    quarantined versions. ``every`` also holds shadowed versions. If ``as_stored``, no skill outside
+    the view shadows a skill in the view. Then the stored shadowing is correct for this view.
     """
 
     def __init__(
@@ -322,12 +322,12 @@ class ViewSkills:
         return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
-        """Return values with the refs of this view instead of the refs in a view of all skills."""
+        """Return values in which refs of this view replace the refs of a view of all skills."""
         known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
-        """Replace refs in a view of all skills by the refs in this view."""
+        """Replace refs of a view of all skills by the refs of this view."""
         return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
     def lists(self, stored: StoredSkill) -> bool:
@@ -341,7 +341,7 @@ class ViewSkills:
         return None if found is None else found._replace(skill=self.localized(found.skill))
 
     def resolve(self, handle: str) -> int:
-        """Return the version that a handle means among the skills of the view.
+        """Return the version in this view that a handle means.
 
         Handles are interpreted in the same order as in `catalog.resolve`. Raises `SkillAmbiguous`
         if several skills of the view match. Raises `SkillNotFound`, without similar names, if none
@@ -371,7 +371,7 @@ class ViewSkills:
     def of_name(self, name: str, *, usable: bool = False) -> list[int]:
         """Return the listed versions with this name.
 
-        If ``usable``, also return the usable versions that are shadowed.
+        If ``usable``, also usable shadowed versions.
         """
         rows = self._named.get(name, ())
         return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
@@ -396,7 +396,7 @@ class ViewSkills:
 
     @cached_property
     def listed_places(self) -> frozenset[tuple[str, str]]:
-        """The listed skills, each as its source and its folder in the source."""
+        """The source and the folder of each listed skill."""
         return frozenset((row.source, row.folder) for row in self._rows if self._lists(row))
 
     @cached_property
@@ -414,7 +414,7 @@ class ViewSkills:
 
     @cached_property
     def by_ref(self) -> Mapping[str, str]:
-        """The refs in this view, by the refs that the skills have in a view of all skills."""
+        """A map from the refs in a view of all skills to the refs in this view."""
         return {row.everywhere: self._refs[row.id] for row in self._rows}
 
     @cached_property
@@ -434,10 +434,7 @@ class ViewSkills:
 
     @cached_property
     def _refs(self) -> Mapping[int, str]:
-        """The shortest handle of each version in this view.
-
-        It is chosen by the rules that `db.write.names` applies to all skills.
-        """
+        """The shortest handle of each version in this view, by the rules in `db.write.names`."""
         sources = {row.source for row in self._rows}
         return {
             row.id: ref
@@ -452,7 +449,7 @@ def _refs(
     sources: Collection[str],
     places: Mapping[tuple[str, str], ViewRow],
 ) -> Iterator[tuple[ViewRow, str]]:
-    """Yield skills with this name, and their refs."""
+    """Yield the skills with this name, each with its ref."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
     times: dict[str, int] = {}
@@ -474,7 +471,7 @@ def seen(
     """Return a view that doesn't show all skills, cached until the database changes.
 
     Without a personality, the view has all skills of a source or scope, including invalid skills.
-    If ``anew``, programs and environment variables that skills need are looked up again.
+    If ``anew``, look programs and environment variables that skills need up again.
     """
 
     def load(reader: Reader) -> list[tuple[ViewSkills, Host]]:
@@ -498,7 +495,8 @@ def _load(reader: Reader, limits: ViewLimits, host: Host) -> ViewSkills:
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
     as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
-    if limits.personality is not None:  # of the shadowed skills, keep only copies of visible skills
+    # keep shadowed skills only if they are copies of visible skills
+    if limits.personality is not None:
         same = {row.files for row in rows if not row.shadowed}
         rows = [row for row in rows if not row.shadowed or row.files in same]
     return ViewSkills(rows, limits, as_stored=as_stored)
@@ -527,9 +525,9 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill whose stored version is visible, if the SKILL.md on disk is also visible.
+    """Return a skill if both its stored version and the SKILL.md on disk are visible.
 
-    Raises `SkillInvalid` if the SKILL.md on disk is invalid and `SkillNotVisible` if it isn't
+    Raises `SkillInvalid` if the SKILL.md on disk is invalid, and `SkillNotVisible` if it isn't
     visible. Also raises the errors of reading the file.
     """
     if not current.is_behind:
@@ -547,8 +545,8 @@ def shown_now(
 class CatalogView:
     """A view of the registry: all skills, or only those within its limits.
 
-    A skill's ref and copies depend on the view. If ``anew``, programs and environment variables
-    that skills need are looked up again for each use of the view.
+    The ref and the copies of a skill depend on the view. If ``anew``, each use of the view looks
+    programs and environment variables that skills need up again.
     """
 
     def __init__(
@@ -561,7 +559,7 @@ class CatalogView:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether the view has no limits. It may still leave out the skills of some projects."""
+        """Whether the view has no limits; it may still leave out the skills of some projects."""
         return self.limits.is_whole
 
     @property

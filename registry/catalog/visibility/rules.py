@@ -1,4 +1,4 @@
-"""The visibility rules of a personality, in their order of precedence."""
+"""The rules by which a personality sees skills, in their order of precedence."""
 
 import json
 import re
@@ -17,7 +17,7 @@ class Needs:
     """The tools, environment variables and programs that a skill requires or replaces.
 
     The skill is hidden if the toolset has a tool of ``fallback_for``, or if a variable of
-    ``variables`` is not set. One available program of ``programs`` is enough.
+    ``variables`` isn't set. It needs only one program of ``programs``.
     """
 
     fallback_for: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def needs_of(values: Mapping[str, JsonValue]) -> Needs:
 
 
 def _paths(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield each value with the path of keys to it.
+    """Yield each value with its path, the keys that lead to it.
 
     The path is one word, in lower case and without separators.
     """
@@ -92,16 +92,16 @@ class PolicyFacts:
 
     @property
     def qualified_name(self) -> str:
-        """The skill's name with its source: in ``allow`` and ``deny``, it means only this skill."""
+        """The skill's name with its source; in ``allow`` and ``deny``, it means only this skill."""
         return f"{self.source}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a skill is visible, and why.
+    """Whether a skill is visible, and the reason.
 
-    ``rule`` is the stable code of the rule that decided. ``reason`` explains the decision in words.
-    A visible skill may have a ``warning``.
+    ``rule`` is the code of the rule that decided; codes don't change. ``reason`` explains the
+    decision in words. A visible skill may have a ``warning``.
     """
 
     visible: bool
@@ -111,7 +111,7 @@ class Decision:
 
 
 class Host:
-    """The environment of the registry: the environment variables and the programs on PATH."""
+    """The environment in which skills run: environment variables, and programs on PATH."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -141,7 +141,7 @@ class Host:
 def decide(facts: PolicyFacts, personality: Personality | None, host: Host) -> Decision:
     """Decide whether a model with this personality sees a skill.
 
-    If the personality is None, decide for any model. The caller has already checked that no other
+    If the personality is None, decide for all models. The caller has already checked that no other
     skill shadows this skill.
     """
     if facts.hidden:
@@ -192,7 +192,7 @@ def _by_capability(facts: PolicyFacts, ingest: GlobalIngest) -> Decision:
 
 
 def _unreachable(facts: PolicyFacts, personality: Personality, host: Host) -> Decision | None:
-    """Return the decision to hide a skill with unmet requirements; None if they are met."""
+    """If a requirement of a skill isn't met, return the decision to hide the skill, else None."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
         return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")
