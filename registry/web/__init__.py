@@ -1,1 +1,1 @@
-"""The web catalogue: pages, the same facts as JSON, and APIs for clients (extra ``web``)."""
+"""The web catalogue: HTML pages, their data as JSON, and APIs for clients (extra ``web``)."""

@@ -1,6 +1,7 @@
 """URLs of the catalogue's pages, and refs from URLs.
 
-If the public URL has a path, such as ``https://example.org/skills``, all addresses start with it.
+If the public URL has a path, such as ``https://example.org/skills``, all addresses start with this
+path.
 """
 
 from contextvars import ContextVar
@@ -12,21 +13,21 @@ from registry.disk.paths import ROOT
 JSON: Final = ".json"
 
 BELOW: Final[ContextVar[str]] = ContextVar("below", default="")
-"""The path of the public URL, without a final slash, while a request is answered."""
+"""The path of the public URL, without a final slash, while the server answers a request."""
 
 _DOTS: Final = {".", ".."}
 
 
 def at(path: str) -> str:
-    """Return the address of a path of the catalogue, which starts with a slash."""
+    """Return the address of a path in the catalogue; the path starts with a slash."""
     return f"{BELOW.get()}{path}"
 
 
 def of_ref(ref: str) -> str:
     """Return a ref as the end of a URL's path that can't be mistaken for the address of JSON.
 
-    Browsers remove a dot at the end of a path. They read two dots between slashes as the parent
-    folder, even if the dots are quoted. Percent-encoded slashes prevent this.
+    Browsers remove a dot at the end of a path. They also interpret two dots between slashes as the
+    parent folder, even if the dots are percent-encoded. Percent-encoded slashes prevent this.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]
@@ -35,10 +36,7 @@ def of_ref(ref: str) -> str:
 
 
 def ref_of(path: str) -> str:
-    """Return the ref for the end of a URL's path.
-
-    ``path`` is already unquoted.
-    """
+    """Return the ref for the end of a URL's path, which is already percent-decoded."""
     return f"{path}{ROOT}" if path.endswith("/") else path
 
 
@@ -68,7 +66,7 @@ def download(ref: str) -> str:
 
 
 def facet(name: str, value: str) -> str:
-    """Return the address of the page that lists the skills with a facet value."""
+    """Return the address of the page that lists the skills with this value of a facet."""
     return at(f"/?{_query(**{name: value})}")
 
 

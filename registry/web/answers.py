@@ -1,4 +1,4 @@
-"""Turn page contents into responses: HTML or JSON, compressed, with ETags."""
+"""Turn the content of pages into responses: HTML or JSON, compressed, with ETags."""
 
 import gzip
 import hashlib
@@ -32,11 +32,11 @@ from registry.web.state import AppState, Edition, Visitor
 PLACES: Final = frozenset({"path", "location", "url"})
 """JSON keys that may hold an absolute path on this machine.
 
-They may also hold a relative path inside a skill's folder, which may be shown.
+They may also hold a relative path in a skill's folder. Only absolute paths are hidden.
 """
 
 STRANGE: Final = frozenset({"front_matter"})
-"""Keys whose values come from the author of a skill. These values stay unchanged."""
+"""Keys with values that the author of a skill wrote; these values are not changed."""
 
 
 def without_places(value: Any) -> Any:
@@ -57,7 +57,7 @@ def without_places(value: Any) -> Any:
 
 
 def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explanation:
-    """Return an explanation with the names of sources in place of their folders."""
+    """Return an explanation with names of sources in place of their folders."""
 
     def named(text: str) -> str:
         for source in sorted(sources, key=lambda one: -len(one.path)):
@@ -67,13 +67,13 @@ def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explana
     reasons = [
         replace(one, message=named(one.message), fix=one.fix and named(one.fix))
         for one in found.reasons
-        if one.code != "project"  # the text of this code names the folder of the project
+        if one.code != "project"  # the text of this code contains the folder of the project
     ]
     return replace(found, reasons=tuple(reasons))
 
 
 def public_sentence(error: RegistryError) -> str:
-    """Return the first line of an error. Absolute paths become names of files."""
+    """Return the first line of an error, with file names in place of absolute paths."""
     text = str(error).partition("\n")[0]
     for fact in error.facts.values():
         if isinstance(fact, str) and os.path.isabs(fact):
@@ -87,7 +87,7 @@ OK: Final = 200
 NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
-"""Minimum size of a response that is compressed, in bytes."""
+"""Minimum size of a compressed response, in bytes; smaller responses are not compressed."""
 
 MAX_ANSWER: Final = 16 << 20
 """Maximum size of a page or of its JSON, in bytes."""
@@ -108,24 +108,21 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.Conflict: 409,
     errors.RegistryError: 422,
 }
-"""HTTP status of each class of errors. The first class that matches an error is used."""
+"""HTTP status of each class of errors; the first matching class counts."""
 
 
 OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
-"""First segments of URL paths; the rest of the path names a skill."""
+"""First segments of URL paths that continue with a ref of a skill."""
 
 CHOICES: Final = 20
-"""Maximum number of skills that the page of an error describes."""
+"""Maximum number of skills that an error page describes."""
 
 TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Temporarily unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """The content of a page: facts for a template, or JSON.
-
-    A page has a template with its ``facts``; for JSON, ``record`` has the value.
-    """
+    """The content of a page: for HTML, a template and its ``facts``; for JSON, ``record``."""
 
     template: str
     facts: Callable[[], Mapping[str, Any]]
@@ -136,7 +133,7 @@ class PageContent:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request by one visitor; ``path`` is the requested path without ``.json``.
+    """A request of a visitor; ``path`` is the requested path without ``.json``.
 
     `cached` values are valid for one ``edition`` of the database. ``edition`` is None if the
     database couldn't be read.
@@ -151,25 +148,25 @@ class Visit:
 
     @property
     def view(self) -> Any:
-        """The visitor's view of the registry; a `Browse`."""
+        """The part of the registry that the visitor sees; a `Browse`."""
         return self.state.view_of(self.visitor)
 
     @property
     def base(self) -> str:
-        """The address of this server that the visitor used, without a final slash."""
+        """The address of this server, as the visitor used it, without a final slash."""
         return self.state.base or str(self.request.base_url).rstrip("/")
 
     @property
     def origin(self) -> str:
-        """The address of this server without its path, to which addresses of pages are added."""
+        """The address of this server without its path; the addresses of pages are added to it."""
         return self.base.removesuffix(addresses.at(""))
 
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
-        """Return a cached value, which is shared by visitors with the same view.
+        """Return a cached value; visitors with the same view share it.
 
-        It is valid until skills or sources change, and at most for a day, so that its counts of use
-        are not old. If ``of_use``, it is valid until any write to the database. ``load`` makes the
-        value if it isn't cached.
+        The value is valid until skills or sources change, and at most for a day, so that its usage
+        counts are not too old. If ``of_use``, it is valid until any write to the database. ``load``
+        computes the value if it isn't cached.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
@@ -177,7 +174,7 @@ class Visit:
 
 
 def beyond(page: int, pages: int) -> int:
-    """Return the status of a page of a list: 404 if it comes after the last page."""
+    """Return the status of a page of a list: 404 if the page is after the last one."""
     return NOT_FOUND if page > max(1, pages) else OK
 
 
@@ -186,7 +183,7 @@ TRACKING: Final = re.compile(r"utm_\w+|mtm_\w+|[a-z]*clid|_ga|_gl|igshid|mc_[ce]
 
 
 def check_parameters(request: Request, accepted: Collection[str]) -> None:
-    """Raise `UsageProblem` if the request has a parameter that its page doesn't know."""
+    """Raise `UsageProblem` if the request has a parameter that its page doesn't accept."""
     for name in request.query_params:
         if name not in accepted and not TRACKING.fullmatch(name):
             known = f"this page accepts: {', '.join(accepted)}" if accepted else "it accepts none"
@@ -199,7 +196,8 @@ Handler = Callable[[Visit], PageContent | Response]
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     """Return the visit of a request."""
     path = request.scope["path"]
-    # A ref that ends in `.json` has its dot written in another way (see `addresses.of_ref`).
+    # If a ref itself ends in `.json`, its dot is written differently in the URL (see
+    # `addresses.of_ref`).
     as_json = request.scope["raw_path"].endswith(JSON.encode())
     path = path.removesuffix(JSON) if as_json else path
     visitor: Visitor = request.scope["visitor"]
@@ -209,16 +207,17 @@ def visit_of(request: Request, edition: Edition | None = None) -> Visit:
 def page(
     handler: Handler, accepted: str | None = None, *, of_disk: bool = False, of_use: bool = False
 ) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette that runs a handler in a thread.
+    """Return a Starlette endpoint that runs a handler in a thread.
 
     ``accepted`` are the query parameters of the page, separated by spaces. A request with any other
     parameter is refused, unless ``accepted`` is None.
 
-    ``of_disk``: the response depends on files, so it must be made before its ETag is known.
-    ``of_use``: it depends on data other than skills and sources.
+    If ``of_disk``, the response depends on files, so the server must create it before it knows the
+    ETag. If ``of_use``, the response depends on data other than skills and sources.
 
     In both cases, and for all limited visitors, the ETag is computed from the bytes of the
-    response: an ETag of the database would reveal changes that the visitor can't see.
+    response. An ETag from the version of the database would reveal changes that the visitor can't
+    see.
     """
     known = None if accepted is None else tuple(accepted.split())
 
@@ -267,14 +266,14 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
 
 
 def answered(handler: Handler, visit: Visit) -> Response:
-    """Return the response of a handler to a request that changes something."""
+    """Return the response of a handler to a request that changes data."""
     return _answer(handler, visit, None)
 
 
 def refusal(error: Exception, visit: Visit) -> PageContent:
-    """Return the page of an error: its message, and skills that the visitor may have meant.
+    """Return the error page: the message, and skills that the visitor may have meant.
 
-    Raises the error again if it is a bug and not caused by damaged data.
+    If the error is a bug and isn't caused by damaged data, raises the error again.
     """
     if not isinstance(error, RegistryError):
         found = visit.state.registry.core.damage()
@@ -297,13 +296,13 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
 def _with_skills(
     facts: Callable[[], Mapping[str, Any]], refs: Sequence[str], visit: Visit
 ) -> Mapping[str, Any]:
-    """Return the facts of an error's page, with the skills that the user can choose from."""
+    """Return the data of an error page, with the skills from which the user can choose."""
     skills = _named(refs, visit)
     return {**facts(), "skills": skills, "signs": visit.view.signs(skills)}
 
 
 def _named(refs: Sequence[str], visit: Visit) -> list[Skill]:
-    """Return the first skills with these refs, for users who have to choose one."""
+    """Return the first skills with these refs, so that the user can choose from them."""
     found: list[Skill] = []
     for ref in refs[:CHOICES]:
         with suppress(RegistryError, *UNEXPECTED):
@@ -314,7 +313,7 @@ def _named(refs: Sequence[str], visit: Visit) -> list[Skill]:
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
     """Return a description of the damaged data.
 
-    Only visitors who see all skills are shown the damaged row.
+    It names the damaged row only for visitors who see all skills.
     """
     log.warning("%s", found)
     of, _, ref = visit.path.strip("/").partition("/")
@@ -328,10 +327,7 @@ def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
 
 
 def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
-    """Return Starlette's handler of an HTTP error.
-
-    It answers with a page, JSON or plain text.
-    """
+    """Return Starlette's handler of an HTTP error; it answers with HTML, JSON or plain text."""
 
     def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -347,7 +343,7 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
 
 
 def _without_slash(request: Request) -> Response | None:
-    """Return a redirect to the address without its final slash, if it has one.
+    """Return a redirect to the address without its final slash; None if it has none.
 
     The redirect is relative, because a proxy may use another host or TLS.
     """
@@ -388,7 +384,7 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
             "has_many": len(visit.state.registry.settings.personalities),
             "here": visit.path,
             "about": ABOUT,
-            # Without a public URL, the address may be one of several.
+            # without a public URL, this may be one of several addresses of the server
             "canonical": visit.state.base
             and f"{visit.origin}{addresses.at(_address(visit.request))}",
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
@@ -412,7 +408,7 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
 ABOUT: Final = (
     "Skills for agents such as Claude Code and Codex: find one, check what it does, install it."
 )
-"""Description of pages that have no other description."""
+"""Description of the pages that have no description of their own."""
 
 
 def _address(request: Request) -> str:
@@ -429,10 +425,7 @@ def compressed(
     headers: Mapping[str, str],
     status: int = 200,
 ) -> Response:
-    """Return a response.
-
-    It is compressed if it is large enough and the client accepts compression.
-    """
+    """Return a response, compressed if it is large enough and the client accepts this."""
     given = {**headers, "content-type": kind}
     given["vary"] = VARY
     if len(body) >= COMPRESSED and takes_gzip(request):
@@ -457,7 +450,7 @@ def as_json(value: Any) -> bytes:
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Tell whether the client already has the content with this ETag."""
+    """Tell whether the client already has the response with this ETag."""
     given = request.headers.get("if-none-match", "")
     return given == "*" or tag in _TAG.findall(given)
 
@@ -472,10 +465,7 @@ def _digest(body: bytes | memoryview) -> str:
 
 
 def _cache_key(edition: str, visit: Visit) -> str:
-    """Return the key of a response in the cache.
-
-    It consists of the database version, the day, the visitor and the URL.
-    """
+    """Return the cache key of a response: database version, day, visitor and URL."""
     said = f"{edition} {utc_now()[:10]} {visit.visitor} {visit.request.url}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 

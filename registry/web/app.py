@@ -1,4 +1,4 @@
-"""The catalogue as an ASGI application, and the server that serves it at an address."""
+"""The catalogue as an ASGI application, and the server that runs it at an address."""
 
 import os
 import sys
@@ -51,7 +51,10 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content security policy of our pages: scripts and styles are only loaded from our own files."""
+"""Content security policy of the catalogue's pages.
+
+They load scripts and styles only from this server.
+"""
 
 ALWAYS: Final = {
     "content-security-policy": POLICY,
@@ -64,7 +67,7 @@ ALWAYS: Final = {
 
 
 class Headers:
-    """ASGI middleware that adds the headers `ALWAYS` unless a response has them."""
+    """ASGI middleware that adds the headers `ALWAYS` to responses that don't have them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -88,7 +91,8 @@ class Headers:
 class BelowPath:
     """ASGI middleware that serves the application below a path, such as ``/skills``.
 
-    The application sees the rest of the path. Its redirects and cookies get the path.
+    The application gets requests without this path. The middleware adds the path to redirects and
+    cookies.
     """
 
     def __init__(self, app: Any, path: str) -> None:
@@ -96,7 +100,7 @@ class BelowPath:
         self._path = path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request. Other paths of the host have no pages here."""
+        """Answer one request; other paths of the host have no pages here."""
         if scope["type"] != "http" or not self._path:
             await self._app(scope, receive, send)
             return
@@ -109,7 +113,7 @@ class BelowPath:
             await PlainTextResponse(message, 404)(scope, receive, send)
             return
         raw = scope["raw_path"].decode("latin-1")
-        if not raw.startswith(f"{path}/"):  # quoted in another way
+        if not raw.startswith(f"{path}/"):  # the path is percent-encoded differently
             raw = f"{path}{quote(scope['path'].removeprefix(path))}"
         inner = {
             **scope,
@@ -129,7 +133,7 @@ class BelowPath:
             addresses.BELOW.reset(token)
 
     def _moved(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-        """Return a header whose paths are below the path."""
+        """Return a header with the path added to the paths in it."""
         name, value = header
         if name == b"location" and value.startswith(b"/"):
             return name, self._path.encode() + value
@@ -198,7 +202,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             500: failed("failed", "Internal error; see the server's log."),
         },
     )
-    app.router.redirect_slashes = False  # `failed` redirects instead
+    app.router.redirect_slashes = False  # `failed` redirects these addresses
     app.state.catalogue = state
     return app
 
@@ -245,7 +249,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _icon(request: Request) -> Response:
-    """Send the icon to programs that look for it at its usual address."""
+    """Send the icon to programs that request it at its usual address."""
     return compressed(request, static("icon.svg"), STATIC["icon.svg"], {"cache-control": FOREVER})
 
 
@@ -255,7 +259,7 @@ async def _health(_request: Request) -> Response:
 
 
 async def _robots(_request: Request) -> Response:
-    """Ask search engines not to index the catalogue."""
+    """Tell search engines not to index the catalogue."""
     return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
@@ -266,7 +270,8 @@ def _closing(
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         try:
             if mcp is not None and mcp.watches:
-                # The server watches the folders. This also notifies the MCP clients of changes.
+                # This starts the server that watches the folders; it also notifies MCP clients of
+                # changes.
                 await mcp.app_of(Visitor("local", is_local=True))
             yield
         finally:
@@ -278,21 +283,22 @@ def _closing(
 
 
 LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
-"""Addresses of the proxies if the user gives a public URL but no trusted proxies."""
+"""Addresses of the proxies, if there is a public URL but the user named no proxies."""
 
 TURN: Final = 0.001
-"""Seconds after which a working thread lets other threads run.
+"""Time after which a running thread lets other threads run, in seconds.
 
-With Python's default of 5 ms, a page that was already finished spent two thirds of its time waiting
-for other threads.
+With Python's default of 5 ms, a finished page spent two thirds of its time waiting for other
+threads.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address at which the catalogue is served.
+    """The address at which the server listens, and at which users reach it.
 
-    ``public``: the URL of a proxy, or of a name of this machine. ``tls``: certificate and key.
+    ``public`` is the URL of a proxy, or of a name of this machine. ``tls`` is the certificate and
+    the key.
     """
 
     host: str = "127.0.0.1"
@@ -307,7 +313,7 @@ class Address:
 
     @property
     def own(self) -> str:
-        """The URL at which the server listens. A proxy forwards requests to it."""
+        """The URL at which the server listens; a proxy forwards requests to this URL."""
         host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
@@ -323,13 +329,13 @@ class Address:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests need no token, because the server is for this machine only."""
+        """Whether requests need no token, because only this machine can reach the server."""
         public = urlsplit(self.public or "http://localhost").hostname or ""
         return is_loopback(self.host) and is_loopback(public)
 
     @property
     def hosts(self) -> Sequence[str] | None:
-        """Allowed values of the Host header; None if any is allowed."""
+        """Allowed values of the Host header; None if all values are allowed."""
         own = allowed_hosts(self.host, self.port)
         if own is None:
             return None
@@ -367,7 +373,7 @@ def serve(
     watch: bool = True,
     on_start: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve until a signal ends the server.
+    """Serve the catalogue until a signal ends the server.
 
     Raises `UsageProblem` if the address can't be used. Also raises it if other machines can reach
     the address, but there is neither a token nor a proxy that names the user. Raises
@@ -376,7 +382,7 @@ def serve(
     if trusted is not None:
         registry.browse(trusted.personality)
     if registry.core.reader.empty:
-        registry.create_database()  # to notice writes of other processes
+        registry.create_database()  # with a database, the server notices writes of other processes
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (
@@ -392,7 +398,8 @@ def serve(
     sys.setswitchinterval(TURN)
     bounds = ClientLimits()
     state = AppState(registry, address.public)
-    mcp = McpMount(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
+    # the extra `mcp` is optional
+    mcp = McpMount(registry, bounds, watch=watch) if find_spec("mcp") else None
     tls: dict[str, Any] = {}
     if address.tls is not None:
         tls = {"ssl_certfile": address.tls[0], "ssl_keyfile": address.tls[1]}
@@ -410,4 +417,4 @@ def serve(
 
 
 def _ignored(_report: object) -> None:
-    """Do nothing with a change: pages are made when they are requested."""
+    """Ignore a change, because each request creates its page from the current data."""

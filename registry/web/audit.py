@@ -19,22 +19,22 @@ log = logging.getLogger(__name__)
 DOWNLOADED: Final = "skill downloaded"
 
 AGAIN_SECONDS: Final = 600.0
-"""Time after a recorded download in which the same download isn't recorded again, in seconds.
+"""Time during which a repeated download isn't recorded again, in seconds.
 
-The same download means: the same visitor, the same skill and the same files.
+A download is a repetition if it has the same visitor, the same skill and the same files.
 """
 
 WAIT_SECONDS: Final = 2.0
-"""Maximum time to wait for the database, in seconds. The download itself never fails."""
+"""Maximum time to wait for the database, in seconds; after this, the download is not recorded."""
 
 MAX_RECORDS: Final = 10_000
 USUAL: Final = 1000
 
 
 def record_download(visit: Visit, place: str, tree_hash: str | None) -> None:
-    """Record in the audit log that the visitor of a token or proxy downloaded a skill.
+    """Record in the audit log that a visitor with a token, or from a proxy, downloaded a skill.
 
-    ``place`` is the skill as source/folder. Users of this machine are not recorded.
+    ``place`` is the skill as source/folder. Downloads by users of this machine are not recorded.
     """
     visitor = visit.visitor
     if visitor.is_local:

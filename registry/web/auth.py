@@ -1,4 +1,4 @@
-"""Authentication: by token, by a browser's cookie, by a trusted proxy, or as the local user."""
+"""Authentication: by token, by cookie, by a trusted proxy, or as a local user."""
 
 import asyncio
 import logging
@@ -32,18 +32,18 @@ MAX_PARAMETERS: Final = 100
 """Maximum number of query parameters in a URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt", "/favicon.ico"})
-"""Paths for which no token is needed, besides static files.
+"""Paths that need no token, in addition to static files.
 
-Their responses contain no data about skills.
+The responses contain no data about skills.
 """
 
 STATIC: Final = "/static/"
 
 GIT: Final = "/git/"
-"""Beginning of the paths of the git server."""
+"""Prefix of the paths of the git server."""
 
 WITH_PASSWORD: Final = (GIT, "/changes.atom")
-"""Beginnings of the paths for which a token may also be the password of Basic authentication.
+"""Prefixes of paths for which the password of Basic authentication may be the token.
 
 Programs such as git and feed readers can't send a bearer token.
 """
@@ -56,7 +56,7 @@ FORWARDED: Final = (
     *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
     *("tailscale-", "ngrok-"),
 )
-"""Beginnings of names of headers that proxies, tunnels and content networks add to a request."""
+"""Prefixes of headers that proxies, tunnels and content delivery networks add to requests."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 """Versions of HTTP that only proxies still use."""
@@ -71,7 +71,7 @@ _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 class Trusted:
     """A header in which trusted proxies name the user.
 
-    All users of these proxies have the same personality.
+    All users of these proxies get the same personality.
     """
 
     header: str
@@ -82,12 +82,12 @@ class Trusted:
 class Auth:
     """ASGI middleware that finds the visitor of each request, or refuses the request.
 
-    If ``is_open``, a request from this machine needs no token, unless it shows signs of a proxy.
-    ``secure``: browsers connect over TLS, so cookies are only sent over TLS.
+    If ``is_open``, a request from this machine needs no token, unless it shows signs of a proxy. If
+    ``secure``, browsers connect over TLS, so cookies are sent only over TLS.
     """
 
     look_again = 5.0
-    """Interval in seconds at which the access of a client with an open stream is checked again."""
+    """Interval at which the access of a client with an open stream is checked again, in seconds."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Auth:
         self._secure = secure
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request without access, or pass a request on with its visitor."""
+        """Refuse a request without access, or pass the request on with its visitor."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -118,7 +118,8 @@ class Auth:
             answer = await self._answer(request)
         except DatabaseProblem as error:
             log.warning("Can't identify the sender of a request: %s", error)
-            message = "The server can't check who you are at the moment"  # its name may be secret
+            # the message doesn't name the error, because it may contain secrets
+            message = "The server can't check who you are at the moment"
             answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
@@ -128,7 +129,7 @@ class Auth:
             await self._app(scope, receive, send)
 
     async def _while_allowed(self, request: Request, send: Any) -> None:
-        """Pass a request on; if the visitor loses access, end the stream of the answer."""
+        """Pass a request on; when the visitor loses access, end the stream of the response."""
         visitor, is_open = request.scope["visitor"], False
 
         async def noted(message: Any) -> None:
@@ -139,7 +140,7 @@ class Auth:
         answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
         try:
             while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
-                with suppress(DatabaseProblem):  # the next request checks it again
+                with suppress(DatabaseProblem):  # the next request checks the access again
                     if is_open and await self._visitor(request) != visitor:
                         answering.cancel()
                         await asyncio.wait({answering})
@@ -182,20 +183,23 @@ class Auth:
         token = _cookie(headers)
         if token and (known := await self._of_token(token)) is not None:
             return known
-        # A browser's Authorization header may be meant for a proxy, which passes it on.
+        # If a browser sends an Authorization header, it may be for a proxy that passes it on.
         if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token, record that it was used, and name it as the caller."""
+        """Return the visitor of a token.
+
+        Record the use of the token, and the visitor as the caller.
+        """
         visitor = await self._state.visitor_of(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"
         return visitor
 
     async def _signed_in(self, request: Request) -> Response:
-        """Give a browser a cookie for the token that the user typed into our sign-in form."""
+        """Set a browser's cookie to the token that the user typed on the sign-in page."""
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -206,9 +210,9 @@ class Auth:
         if await self._state.visitor_of(token) is None:
             return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
-        # Browsers send this cookie when the user follows a link on another site, but not with other
-        # requests from there. This is safe, because a request that changes something also needs a
-        # value from our own page.
+        # A browser sends this cookie if the user follows a link from another site, but not with
+        # other requests from that site. This is safe, because a request that changes data also
+        # needs a value from one of this server's pages.
         entered.set_cookie(
             COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )
@@ -247,20 +251,20 @@ def _password(given: tuple[str, str, str]) -> str:
 
 
 def _is_forwarded(request: Request) -> bool:
-    """Tell whether a request shows signs of a proxy. Some proxies leave no signs."""
+    """Tell whether a request shows signs of a proxy; some proxies show no signs."""
     if request.scope.get("http_version") in OLD_HTTP:
         return True
     return any(name.lower().startswith(FORWARDED) for name in request.headers)
 
 
 def _requested(request: Request) -> str:
-    """Return the requested address, with the path still quoted."""
+    """Return the requested address; the path in it is still percent-encoded."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     return f"{path}?{query}" if query else path
 
 
 def _own_page(address: str) -> str:
-    """Return an address if it is a page of this server. Otherwise return the start page."""
+    """Return an address if it is a page of this server; otherwise, return the start page."""
     is_ours = _OWN_PATH.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
 

@@ -32,9 +32,9 @@ GROUPS: Final = 30
 """Number of groups of changes on a page."""
 
 FEW: Final = 8
-"""Maximum number of changes in a group that are listed one by one.
+"""Maximum number of changes in a group that the page lists one by one.
 
-A larger group, such as an import, is one line with a link to the list of its changes.
+For a larger group, such as an import, the page has one line with a link to the list of its changes.
 """
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -94,7 +94,7 @@ def _is_day(text: str) -> bool:
 
 
 def changes(visit: Visit) -> PageContent:
-    """List the changes by day. A large group of changes, such as an import, is one line."""
+    """List the changes by day; a large group of changes, such as an import, is one line."""
     query, names = _query(visit)
     filters, view = query.filters, visit.view
     groups = visit.cached(("changes", filters), lambda: view.change_groups(filters))
@@ -147,7 +147,7 @@ def _query(visit: Visit) -> tuple[ChangesQuery, Sequence[str]]:
 def _with_changes(
     visit: Visit, groups: Sequence[ChangeGroup]
 ) -> Iterator[tuple[ChangeGroup, Sequence[RecentChange]]]:
-    """Yield each group, with its changes if they are few."""
+    """Yield each group; if it has few changes, with its changes."""
     for group in groups:
         few = group.count <= FEW
         yield group, list(visit.view.recent(group.filters, limit=FEW)) if few else ()
@@ -158,7 +158,7 @@ _NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(55296, 57
 
 
 def feed(visit: Visit) -> Response:
-    """Return the latest changes as a feed for feed readers.
+    """Return the latest changes as an Atom feed.
 
     A large group of changes, such as an import, is one entry.
     """
@@ -186,7 +186,7 @@ def feed(visit: Visit) -> Response:
 def _entry(visit: Visit, change: RecentChange) -> ET.Element:
     entry = ET.Element("entry")
     _add(entry, "title", f"{change.name}: {change.kind}")
-    # The id contains the revision. For a removal, it contains the time.
+    # The id contains the number of the revision; for a removal, it contains the time.
     _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
     _add(entry, "updated", change.at)
     path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)
@@ -196,7 +196,7 @@ def _entry(visit: Visit, change: RecentChange) -> ET.Element:
 
 
 def _summary(visit: Visit, group: ChangeGroup) -> ET.Element:
-    """Return the entry of a large group of changes."""
+    """Return one feed entry for a large group of changes."""
     entry = ET.Element("entry")
     title = f"{group.count:,} skills {group.kind}" + (f" in {group.source}" if group.source else "")
     _add(entry, "title", title)

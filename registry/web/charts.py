@@ -1,6 +1,6 @@
-"""Small charts as SVG, drawn on the server.
+"""Small charts as SVG, which the server draws.
 
-The SVG contains only positions and sizes, no text of skills.
+The SVG contains only positions and sizes, and no text from skills.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Final
 from registry.db.read.listing import Facet
 
 MONTHS: Final = 24
-"""Maximum number of months in a histogram; the latest are shown."""
+"""Maximum number of months in a histogram, which shows the latest months."""
 
 HEIGHT: Final = 40
 
@@ -28,7 +28,7 @@ class Bar:
 
 
 def months(counts: Sequence[Facet]) -> list[Bar]:
-    """Return the bars of a histogram of counts by month. Months without a count have a bar too."""
+    """Return the bars of a histogram of counts by month, including months without a count."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return []
@@ -45,10 +45,7 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line from the first month to the last.
-
-    It has the line's points in an SVG of 600 x 120.
-    """
+    """A line from the first month to the last month, as points in an SVG of 600 x 120."""
 
     points: str
     first: str
@@ -56,7 +53,7 @@ class Line:
 
 
 def growth(counts: Sequence[Facet]) -> Line | None:
-    """Return a line of the total number at the end of each month; None if there is no month."""
+    """Return a line for the total number at the end of each month; None if there is no month."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return None
@@ -81,7 +78,7 @@ def _is_month(text: str) -> bool:
 
 
 def _between(first: str, last: str, most: int) -> list[str]:
-    """Return the months from ``first`` to ``last``, at most the last ``most`` of them."""
+    """Return the months from ``first`` to ``last``, but only the last ``most`` of them."""
     begin, end = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (first, last))
     begin = max(begin, end - most + 1)
     return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(begin, end + 1)]

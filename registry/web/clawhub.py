@@ -1,4 +1,4 @@
-"""Answer ClawHub's clients (docs/reference/http.md): the read side of their API, version 1."""
+"""Answer ClawHub's clients (docs/reference/http.md): version 1 of their API, reading only."""
 
 import hashlib
 import mimetypes
@@ -29,7 +29,7 @@ from registry.web.skill_pages import sent
 from registry.web.state import AppState
 
 DOCUMENT: Final = "SKILL.md"
-"""The name of the skill file for ClawHub's clients, whatever its name is on disk."""
+"""The name of the skill file for ClawHub's clients; its name on disk may be different."""
 
 
 F = TypeVar("F", FileContent, SkillFile)
@@ -41,12 +41,12 @@ def offered_files(kept: StoredState) -> list[SkillFile]:
 
 
 def renamed(files: Sequence[F], document: str | None) -> list[F]:
-    """Return the files with the skill file renamed to the name that all clients know."""
+    """Return the files, with the skill file under the name that all clients know."""
     return [replace(one, path=DOCUMENT) if one.path == document else one for one in files]
 
 
 def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, Any]:
-    """Return the answer if several owners have a skill with this slug."""
+    """Return the answer for a slug that skills of several owners have."""
     return {
         "code": "AMBIGUOUS_SKILL_SLUG",
         "message": f"Several owners have a skill {slug}; choose an owner.",
@@ -104,10 +104,7 @@ def owner_json(one: Offered) -> dict[str, Any]:
 
 
 def tags_json(one: Offered) -> dict[str, str]:
-    """Return the map from tags to versions.
-
-    The skill's own version is also one of the tags.
-    """
+    """Return the map from tags to versions; the skill's own version is also a tag."""
     declared = one.stored.skill.version
     tags = {"latest": one.version}
     return {**tags, f"declared-{declared}": one.version} if declared else tags
@@ -140,10 +137,11 @@ _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"}
 
 
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
-    """Return the fingerprint by which ClawHub's clients identify files; None if there is none.
+    """Return the fingerprint by which ClawHub's clients identify files.
 
-    It can't be computed in two cases: if a name has characters outside ASCII, because the order of
-    such names depends on the language, and if clients may ignore one of the files.
+    None if it can't be computed. It can't be computed if a name has characters outside ASCII,
+    because the order of such names depends on the language. It also can't be computed if clients
+    may ignore one of the files.
     """
     lines = []
     for file in files:
@@ -177,12 +175,12 @@ MAX_FILE: Final = 10 << 20
 _SORTS: Final[Mapping[str, Sort]] = {"createdAt": "created"}
 """Sort orders that clients may request.
 
-Any other value means that the skill with the latest change comes first.
+For any other value, the skill with the latest change comes first.
 """
 
 
 class _Refused(Exception):
-    """The request is answered by a status and one sentence, which the client prints."""
+    """The request is refused with a status and one sentence, which the client prints."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -203,10 +201,7 @@ Handler = Callable[[Visit], dict[str, Any] | Response]
 
 
 def endpoint(handler: Handler) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette.
-
-    Errors are answered by one sentence of plain text.
-    """
+    """Return a Starlette endpoint; its answer to an error is one sentence of plain text."""
 
     async def answer(request: Request) -> Response:
         state: AppState = request.app.state.catalogue
@@ -232,7 +227,7 @@ def _answer(handler: Handler, visit: Visit) -> Response:
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
-    """Return the address of the API, which clients ask for first."""
+    """Return the address of the API; clients request it first."""
     return {"apiBase": visit.base}
 
 
@@ -319,7 +314,7 @@ def file(visit: Visit) -> Response:
 def download(visit: Visit) -> Response:
     """Answer ``/download``: a zip with the skill's files at its root.
 
-    The same files give the same zip.
+    For the same files, the zip is always the same.
     """
     one = _of(visit, visit.request.query_params.get("slug", ""))
     wanted = _chosen(visit, one)
@@ -349,7 +344,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
 
 
 def telemetry(_visit: Visit) -> dict[str, Any]:
-    """Accept telemetry of clients, and store nothing."""
+    """Accept telemetry from clients, but store nothing."""
     return {"ok": True}
 
 
@@ -364,7 +359,7 @@ def _of(visit: Visit, slug: str) -> Offered:
         raise _Refused(404, "Skill not found")
     if len(found) > 1:
         raise _Ambiguous(slug, found)
-    # If a skill was edited since the last sync, it has another hash, and so another version.
+    # If a skill was edited since the last sync, it has another hash and therefore another version.
     before = found[0].stored
     stored = visit.view.current(before).stored
     return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]
@@ -401,7 +396,10 @@ def _read(visit: Visit, one: Offered, kept: StoredState, path: str) -> bytes:
 
 
 def _earlier(visit: Visit, one: Offered, kept: StoredState) -> list[FileContent]:
-    """Return the files of an earlier version. Raises `SkillHeld` if a sync would quarantine it."""
+    """Return the files of an earlier version.
+
+    Raises `SkillHeld` if a sync would quarantine them.
+    """
     revision = kept.revision
     entries = [
         FileContent(each.path, _read(visit, one, kept, each.path), each.executable)

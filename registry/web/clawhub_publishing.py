@@ -1,7 +1,7 @@
-"""Publish with ClawHub's clients: newer ones upload files with tickets, older ones send a form.
+"""Publish with ClawHub's clients: newer clients upload files with tickets, older ones send a form.
 
-A client sends no tree hash. Instead it sends a new version, which must come directly after the
-version that the client has seen. This tells the server which version the client replaces.
+A client doesn't send a tree hash, but a new version number. This number must be the next one after
+the version that the client has seen. So the server knows which version the client replaces.
 """
 
 import json
@@ -45,7 +45,7 @@ Handler = Callable[[Visit, bytes], Mapping[str, Any]]
 
 
 def endpoint(handler: Handler, *, writes: bool = True) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette; errors are answered by one sentence of plain text."""
+    """Return a Starlette endpoint; its answer to an error is one sentence of plain text."""
 
     async def answer(request: Request) -> Response:
         state = cast("AppState", request.app.state.catalogue)
@@ -91,9 +91,10 @@ def _plain(status: int, text: str) -> Response:
 
 
 def whoami(visit: Visit, _body: bytes) -> Mapping[str, Any]:
-    """Answer ``/whoami``: the owner for which the token publishes, if there is only one.
+    """Answer ``/whoami``: the owner for which the token publishes, if it is only one.
 
-    For a token that may not publish, answer its name: clients check a login with this request.
+    For a token without the right to publish, answer the token's name, because clients check a login
+    with this request.
     """
     name = visit.visitor.name
     if visit.visitor.token is None:
@@ -108,7 +109,7 @@ def whoami(visit: Visit, _body: bytes) -> Mapping[str, Any]:
 
 
 def announce(visit: Visit, body: bytes) -> Mapping[str, Any]:
-    """Answer ``/skills/-/upload-url``: where a file is uploaded, and its ticket."""
+    """Answer ``/skills/-/upload-url``: the address for the upload of a file, and its ticket."""
     facts = _object(body)
     size, sha256 = facts.get("size"), facts.get("sha256")
     limits = visit.state.registry.settings.limits
@@ -129,7 +130,7 @@ def upload(visit: Visit, body: bytes) -> Mapping[str, Any]:
 
 
 def publish(visit: Visit, body: bytes) -> Mapping[str, Any]:
-    """Answer ``POST /skills``: publish the uploaded files, or those of a form."""
+    """Answer ``POST /skills``: publish the uploaded files, or the files in a form."""
     kind = visit.request.headers.get("content-type", "")
     tickets: list[str] = []
     if kind.lower().startswith("multipart/form-data"):
@@ -162,7 +163,7 @@ def _published(
         stored = visit.view.current(current.stored).stored
         current = hub.offered(visit.view, [stored])[0]
         _check_version(facts, current)
-        # Clients don't send executable bits, so files keep theirs.
+        # Clients don't send executable bits, so existing files keep their bits.
         runs = frozenset(files_on_disk(core, stored)[1] & files.keys())
     package = packages.package(core, files, runs, name=wanted if current is None else None)
     name = package.name if current is None else current.stored.skill.name
@@ -235,15 +236,15 @@ def _text(facts: Mapping[str, Any], key: str) -> str:
 
 
 def _form(kind: str, body: bytes, most: int) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the payload and the files of a form that an older client sends.
+    """Return the payload and the files of a form from an older client.
 
-    The email parser only reads the headers of each part. For a whole form with a million empty
-    parts, it would need a kilobyte of memory for each part.
+    The email parser reads only the headers of each part. For a form with a million empty parts, it
+    would need a kilobyte of memory for each part.
     """
     boundary = _headers(f"Content-Type: {kind}".encode("latin-1", "replace")).get_boundary()
     line = f"\r\n--{boundary}".encode("latin-1", "replace")
     _, *parts = (b"\r\n" + body).split(line, most + 3)
-    if len(parts) > most + 2:  # the payload, the files, and the end of the form
+    if len(parts) > most + 2:  # a form has the payload, the files and its end
         raise Refusal(413, "too_large", "The form has more files than a skill may have.")
     facts: dict[str, Any] | None = None
     files: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""Pages about several chosen skills: compare them side by side, or install them together."""
+"""Pages about several chosen skills: compare them side by side, or install all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,14 +16,14 @@ from registry.web.rendering import size
 from registry.web.skill_pages import AGENTS, bytes_of
 
 MOST: Final = 3
-"""Maximum number of skills that a page compares."""
+"""Maximum number of skills to compare on a page."""
 
 TOGETHER: Final = 50
-"""Maximum number of skills that a page offers to install together."""
+"""Maximum number of skills to install with one command."""
 
 
 class Compared(NamedTuple):
-    """One of the skills that are compared."""
+    """One of the compared skills."""
 
     current: CurrentSkill
     detail: SkillDetail
@@ -74,7 +74,7 @@ def _compared(visit: Visit, ref: str) -> Compared:
 
 
 def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the facts that differ or that help to choose: a title, and a value for each skill."""
+    """Yield facts that differ, or that help users choose: a title, and a value for each skill."""
     details = [one.detail for one in some]
     for title, key in (
         ("Description", "description"),
@@ -99,7 +99,7 @@ def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _pairs(visit: Visit, some: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
-    """Yield the changes from the first skill to each other skill, file by file."""
+    """Yield the differences between the first skill and each other skill, file by file."""
     room = Room()
     sides = [(one.detail.ref, _files(visit, one)) for one in some]
     for ref, files in sides[1:]:
@@ -145,7 +145,7 @@ def together(visit: Visit) -> PageContent:
 def install_lines(skills: Sequence[Skill]) -> Iterator[Mapping[str, str]]:
     """Yield the names of some agents, each with the command that installs all the skills.
 
-    Skills whose refs have characters that a terminal interprets are left out.
+    Skills are left out if their refs contain characters that a terminal interprets.
     """
     refs = [one.ref for one in skills if one.ref.isprintable()]
     if refs:

@@ -1,4 +1,4 @@
-"""Comparisons of files, line by line, within the limits of a page."""
+"""Compare files line by line, within the limits of a page."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,18 +12,18 @@ from registry.mcp.fairness import check_client
 from registry.model import Value
 
 FILES: Final = 50
-"""Maximum number of files that a page compares."""
+"""Maximum number of files to compare on a page."""
 
 LINES: Final = 3000
-"""Maximum number of lines of a file that is compared.
+"""Maximum number of lines of a compared file.
 
-The time of a comparison grows faster than the number of lines.
+The time of a comparison increases faster than the number of lines.
 """
 
 BYTES: Final = 2 << 20
 """Maximum total size of the files that one page compares, in bytes.
 
-It includes both versions of each file.
+Both versions of a file count.
 """
 
 ROWS: Final = 10_000
@@ -35,15 +35,15 @@ SECONDS: Final = 1.0
 NO_ROOM: Final = "This comparison is too long for the page. To see it, run: skill-registry diff"
 
 AROUND: Final = 3
-"""Number of unchanged lines that are shown before and after a change."""
+"""Number of unchanged lines to show before and after a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row(Value):
-    """One row of a comparison, with a line of each version.
+    """One row of a comparison, with a line from each version.
 
-    A line is None if its version has no such line. A ``gap`` stands for ``skipped`` unchanged
-    lines.
+    A line is None if its version doesn't have it. A ``gap`` is a row that replaces ``skipped``
+    unchanged lines.
     """
 
     kind: Literal["same", "changed", "gap"]
@@ -68,7 +68,7 @@ class NoRoom(Exception):
 
 
 class Room:
-    """The remaining limits of one page's comparisons: bytes, rows, seconds of CPU time."""
+    """The remaining limits for one page's comparisons: bytes, rows, and seconds of CPU time."""
 
     def __init__(self) -> None:
         self._bytes = BYTES
@@ -88,7 +88,10 @@ class Room:
 
 
 class _Matcher(difflib.SequenceMatcher[str]):
-    """A matcher that checks the limits at each step, because some texts would take minutes."""
+    """A matcher that checks the limits at each step.
+
+    For some texts, all steps would take minutes.
+    """
 
     room: Room
 
@@ -99,7 +102,7 @@ class _Matcher(difflib.SequenceMatcher[str]):
 
 
 def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None = None) -> FileDiff:
-    """Compare two versions of a file. A version is None if the file did not exist."""
+    """Compare two versions of a file; a version is None if the file didn't exist."""
     try:
         was, now = [(data or b"").decode().splitlines() for data in (old, new)]
     except UnicodeDecodeError:
@@ -137,7 +140,7 @@ def _rows(was: Sequence[str], now: Sequence[str], room: Room) -> Iterator[Row]:
 
 
 ComparedFile: TypeAlias = tuple[object, Callable[[], bytes | None]]
-"""A value that differs if the content of a file differs, and a function that reads the file."""
+"""A value that changes if the content of a file changes, and a function that reads the file."""
 
 NO_FILE: Final[ComparedFile] = object(), lambda: None
 
@@ -148,9 +151,9 @@ def diffs(
     room: Room | None = None,
     names: tuple[str, str] | None = None,
 ) -> Iterator[FileDiff]:
-    """Yield the changes from some files to others, by path.
+    """Yield the changes from the files ``was`` to the files ``now``, by path.
 
-    If ``names`` of both sides are given, the content of a file that only one side has is not shown.
+    If ``names`` of both sides are given, the content of a file that only one side has isn't shown.
     """
     room = room or Room()
     changed = [

@@ -1,7 +1,7 @@
-"""The git remote: read-only smart HTTP, from which agents' own clients install.
+"""The git remote: read-only smart HTTP, from which agents' own clients install skills.
 
-Each visitor gets a repository of the skills that the visitor sees. A repository is built when it is
-first requested, and is kept until skills change. No git program is needed.
+Each visitor gets a repository of the skills that the visitor can see. A repository is built at its
+first request, and stays until skills change. No git program is needed.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ REFS: Final = ".git/info/refs"
 PACK: Final = f".git/{SERVICE}"
 
 MAX_BODY: Final = 1 << 20
-"""Maximum size of a request, in bytes, before and after it is uncompressed."""
+"""Maximum size of a request, in bytes, both compressed and uncompressed."""
 
 NO_CACHE: Final = {"cache-control": "no-cache, max-age=0, must-revalidate"}
 NOT_FOUND: Final = "No repository at this address.\n"
 
 
 async def endpoint(request: Request) -> Response:
-    """Answer a request of git."""
+    """Answer a request from git."""
     path: str = request.scope["path"].removeprefix(PREFIX)
     end, method = (PACK, "POST") if path.endswith(PACK) else (REFS, "GET")
     visitor: Visitor = request.scope["visitor"]
@@ -64,7 +64,7 @@ async def endpoint(request: Request) -> Response:
 
 
 async def root(request: Request) -> Response:
-    """Redirect the clone of the server's own address to the repository of the whole catalogue."""
+    """If a client clones the server's root address, redirect it to the repository of all skills."""
     return RedirectResponse(f"{PREFIX}catalogue{REFS}?{request.url.query}", 302, NO_CACHE)
 
 
@@ -91,7 +91,7 @@ async def _fetch(request: Request, kept: Kept, body: bytes, version: int) -> Res
 
 
 async def _in_turn(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the parts of a pack. They are read from the disk's cache, without a thread."""
+    """Yield the parts of a pack; they come from the disk's cache, so no thread is needed."""
     for part in parts:
         yield part
         await asyncio.sleep(0)
@@ -129,7 +129,8 @@ OLDER: Final = "/.well-known/skills"
 async def older_index(request: Request) -> Response:
     """Answer clients of the older form of skill discovery, such as opencode.
 
-    The index has the name, version and files of each skill. The files are below it.
+    The index has the name, version and files of each skill. The addresses of the files begin with
+    the address of the index.
     """
     kept = await _catalogue(request)
     if kept.index is None:
@@ -158,7 +159,7 @@ async def older_file(request: Request) -> Response:
 
 
 async def _catalogue(request: Request) -> Kept:
-    """Return the repository of all skills that a visitor sees."""
+    """Return the repository of all skills that the visitor sees."""
     visitor: Visitor = request.scope["visitor"]
     return await _kept(request, Address("catalogue", "", visitor.personality, visitor.source))
 

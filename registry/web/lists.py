@@ -7,10 +7,10 @@ from registry.web.answers import PageContent, Visit, beyond
 from registry.web.query_params import number_of
 
 TAGS: Final = 300
-"""Number of tags on a page."""
+"""Number of tags on one page."""
 
 NAMES: Final = 100
-"""Number of names on a page."""
+"""Number of names on one page."""
 
 MAX_PART: Final = 100
 
@@ -34,7 +34,7 @@ def tags(visit: Visit) -> PageContent:
 
 
 def copies(visit: Visit) -> PageContent:
-    """List the names that several skills have."""
+    """List the names that several skills share."""
     page = number_of(visit.request.query_params, "page") or 1
     offset = min((page - 1) * NAMES, 1_000_000)
     found, total = visit.cached(

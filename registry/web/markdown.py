@@ -1,4 +1,4 @@
-"""Convert untrusted Markdown and code to safe HTML: no script, no style, no form."""
+"""Convert untrusted Markdown and code to safe HTML: without scripts, styles and forms."""
 
 import posixpath
 import re
@@ -21,24 +21,24 @@ from pygments.util import ClassNotFound
 from registry.web import addresses
 
 PIECE: Final = 4000
-"""Number of characters that a lexer gets at once.
+"""Number of characters that a lexer gets in one call.
 
-For some hostile texts, the time of a lexer grows with the square of their length.
+For some hostile texts, the time of a lexer increases with the square of their length.
 """
 
 BLANK_LINES: Final = "\n" * 50
-"""A piece with this many blank lines in a row is not highlighted, because a lexer would be slow."""
+"""A piece with this many blank lines in a row isn't highlighted, because this would be slow."""
 
 HIGHLIGHT_SECONDS: Final = 0.3
-"""Number of seconds after which the rest of a text is not highlighted.
+"""Time after which the rest of a text isn't highlighted, in seconds.
 
-Until then, other requests wait.
+Other requests wait while a text is highlighted.
 """
 
 LANGUAGES: Final = frozenset(
     "bash css go html ini javascript json markdown python rust sql toml typescript xml yaml".split()
 )
-"""Languages that are highlighted. Their lexers were tested with hostile texts."""
+"""Languages that are highlighted; their lexers were tested with hostile texts."""
 
 _PREFIX: Final = "p-"
 CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
@@ -46,10 +46,7 @@ CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
 
 
 def highlighted(text: str, *, language: str = "", name: str = "") -> str:
-    """Return a text as highlighted HTML.
-
-    The language is given by its name, or by the name of the file.
-    """
+    """Return a text as highlighted HTML; its language or its file name is given."""
     lexer = _lexer(language.strip()[:40], name)
     if lexer is None:
         return escape(text)
@@ -60,7 +57,7 @@ def highlighted(text: str, *, language: str = "", name: str = "") -> str:
         if is_slow or time.monotonic() > end:
             parts.append(escape(piece))
         else:
-            # The formatter ends every line with a line break, including the last one.
+            # The formatter adds a line break after every line, even after the last one.
             marked = str(highlight(piece, lexer, _formatter()))
             parts.append(marked if piece.endswith("\n") else marked.removesuffix("\n"))
     return "".join(parts)
@@ -82,15 +79,15 @@ def _pieces(text: str) -> Iterator[str]:
 def lines(text: str, name: str) -> list[str]:
     """Return the lines of a file as HTML, highlighted."""
     marked = highlighted(text, name=name)
-    # The formatter closes spans at each line's end and opens them again.
+    # The formatter ends all spans at the end of each line, and starts them again on the next line.
     return marked.removesuffix("\n").split("\n")
 
 
 def numbered(text: str, name: str) -> str:
-    """Return a file as HTML.
+    """Return a file as HTML, with numbered lines.
 
-    Each line is an element with an id and a link to itself, which shows the line's number. The
-    keyboard skips these links, because a file has thousands of them.
+    Each line is an element with an id and a link to itself; the text of the link is the line's
+    number. The keyboard skips these links, because a file may have thousands of lines.
     """
     marked = enumerate(lines(text, name), 1)
     return "".join(
@@ -105,7 +102,10 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "ensurenl": False,
     "handlecodeblocks": False,
 }
-"""Options of the lexers. Code in Markdown is not highlighted: its lexers may be slow."""
+"""Options of the lexers.
+
+The lexer of Markdown doesn't highlight code blocks, because their lexers may be slow.
+"""
 
 
 def _lexer(language: str, name: str) -> Any:
@@ -127,17 +127,17 @@ def _formatter() -> Any:
 
 
 MOST: Final = 100_000
-"""Maximum length of Markdown that is rendered, in characters.
+"""Maximum length of rendered Markdown, in characters.
 
-99 % of real documents are at most a third as long. Rendering hostile Markdown of this length takes
-most of a second, and all other requests wait for it.
+99 % of real files have at most a third of this length. To render hostile Markdown of this length
+takes most of a second, and all other requests wait.
 """
 
 MAX_HTML: Final = 4 << 20
 """Maximum length of the HTML, in characters.
 
-HTML can be much longer than its Markdown: if thousands of links use one long address, each gets a
-copy of the address.
+HTML can be much longer than its Markdown: thousands of links can refer to one long address, and
+each link gets a copy of it.
 """
 
 _TAGS: Final = set(
@@ -160,18 +160,18 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 _REGION: Final = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 _SCHEMES: Final = {"http", "https", "mailto"}
 _OURS: Final = {"tabindex": "0", "role": "group", "aria-label": "Table"}
-"""The attributes of `_REGION`. With any other value, such an attribute is removed."""
+"""The attributes of `_REGION`; an attribute with another value is removed."""
 
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
-"""Prefix of ids in skill files, so that they differ from the ids of the page."""
+"""Prefix of the ids in skill files; it makes them different from the ids of the page."""
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
     """Return Markdown as safe HTML; None if the Markdown or its HTML is too long.
 
-    ``ref`` is the skill, and ``files`` are the paths of its files. Relative links start from
+    ``ref`` is the skill, and ``files`` are the paths of its files. Relative links are relative to
     ``folder``, and lead to these files.
     """
     if len(text) > MOST:
@@ -198,7 +198,7 @@ def _size(tokens: Iterable[Token]) -> int:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
-    # Wide tables scroll. With ``tabindex`` they also scroll with the keyboard.
+    # Wide tables have a scroll bar. With ``tabindex``, users can also scroll with the keyboard.
     opening, closing = f"{_REGION}<table>\n", "</table></div>\n"
     parser.add_render_rule("table_open", lambda *_: opening)
     parser.add_render_rule("table_close", lambda *_: closing)
@@ -214,7 +214,7 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 def _number_headings(tokens: Sequence[Token]) -> None:
     """Give headings ids.
 
-    Their levels are changed so that they are below the page's own headings and no level is skipped.
+    Their levels change, so that they are below the page's own headings and no level is skipped.
     """
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
@@ -229,11 +229,11 @@ def _number_headings(tokens: Sequence[Token]) -> None:
 
 
 _TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
-"""Beginnings of the items of task lists, and the signs that stand for them."""
+"""The beginnings of items in task lists, and the signs that replace them."""
 
 
 def _check_tasks(tokens: Sequence[Token]) -> None:
-    """Show the boxes of task lists as signs."""
+    """Replace the check boxes of task lists by signs."""
     for before, paragraph, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.type == "list_item_open" and paragraph.type == "paragraph_open":
             first = next(iter(token.children or ()), None)
@@ -275,7 +275,7 @@ def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
 
 
 class _Rewriting:
-    """Rewrites attributes so that links lead into the catalogue."""
+    """Changes attributes, so that links lead to pages of the catalogue."""
 
     def __init__(self, ref: str, files: Collection[str], folder: str) -> None:
         self._ref = ref
@@ -311,7 +311,7 @@ class _Rewriting:
         return addresses.raw(self._ref, path)
 
     def _path(self, value: str) -> str | None:
-        """Return the path of the skill's file to which a relative link leads."""
+        """Return the path of the skill's file that a relative link refers to."""
         try:
             parts = urlsplit(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The catalogue's `/mcp`: one MCP server for each combination of visible skills and rights."""
+"""The address `/mcp`: one MCP server for each combination of visible skills and rights."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,9 +17,9 @@ Limits = tuple[str | None, str | None, bool, str | None]
 
 
 class McpMount:
-    """ASGI application that passes a request to the MCP server of its visitor.
+    """ASGI application that passes each request to the MCP server for its visitor.
 
-    Servers are created when they are needed. A visitor without a token that allows changes gets
+    Servers are created at their first request. A visitor without a token that allows changes gets
     read-only tools. If ``watch``, one of the servers watches the folders for all servers.
     """
 
@@ -41,7 +41,8 @@ class McpMount:
 
     async def app_of(self, visitor: Visitor) -> Callable[..., Awaitable[None]]:
         """Return the MCP application for a visitor. Raises as `SkillRegistry.toolset` does."""
-        # Each token that may write has its own server, because it is the author of its proposals.
+        # Each token that may write has its own server, because the token is the author of its
+        # proposals.
         author = visitor.token if visitor.write else None
         limits = visitor.personality, visitor.source, visitor.write, author
         async with self._lock:
@@ -67,7 +68,7 @@ class McpMount:
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        # The task that entered a lifespan must also leave it.
+        # The same task must enter and leave a lifespan.
         async def live() -> None:
             try:
                 async with app.router.lifespan_context(app):
@@ -84,15 +85,12 @@ class McpMount:
         return Sessions(app, self._bounds)
 
     def _tell(self, changes: "Changes") -> None:
-        """Send notices of changes to the clients of all servers.
-
-        Only one server watches for changes.
-        """
+        """Notify the clients of all servers of changes; only one server watches for changes."""
         for server in self._servers:
             server.tell(changes)
 
     def stop_listening(self) -> None:
-        """End the streams of clients that listen for notices."""
+        """End the streams of clients that wait for notifications."""
         for server in self._servers:
             server.notices.listen.close()
 

@@ -148,7 +148,7 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
         (("rule", {"type": "string"}, "Only skills decided by this rule."), _PAGE),
     ),
 )
-"""All JSON pages: path, description, query parameters."""
+"""All JSON pages: path, description and query parameters."""
 
 
 async def openapi(request: Request) -> Response:

@@ -48,20 +48,20 @@ FACETS: Final = (
     ("status", "Status", "statuses"),
 )
 SHOWN: Final = 12
-"""Number of facet values that a page shows at first. A click shows all others."""
+"""Number of facet values that a page shows at first; a click shows the others."""
 
 PAGED: Final = ("q", "limit", "page")
 """Query parameters that only /index.json accepts."""
 
 STREAMED: Final = 500
-"""Number of skills that are written at once in a stream."""
+"""Number of skills that a stream writes in one step."""
 
 
 def start(visit: Visit) -> PageContent:
-    """Show the skills that match the query, and facets to narrow it."""
+    """Show the skills that match the query, and facets to refine it."""
     params = PageQuery.of(visit.request.query_params)
     view, filters = visit.view, params.filters
-    # Requests with other limits are not cached, because the cache must not grow with them.
+    # Requests with higher limits are not cached, because they would fill the cache.
     kept = visit.cached if params.limit <= PAGE else _uncached
     has_use = visit.cached(("has use",), lambda: bool(view.most_read(1)))
     order: Order = params.sort or ("used" if has_use else "updated")
@@ -127,14 +127,14 @@ def start(visit: Visit) -> PageContent:
 
 
 SORTED: Final = 200
-"""Maximum number of hits that a page sorts in another order than by relevance.
+"""Maximum number of hits that a page can sort by anything other than relevance.
 
-The best hits are taken.
+It sorts the best hits.
 """
 
 
 def _search(visit: Visit, params: PageQuery) -> Found:
-    """Return a page of hits: by relevance, or the best hits in another order."""
+    """Return a page of hits by relevance, or the best hits in another order."""
     view, filters = visit.view, params.filters
     limit, offset = (params.limit, params.offset) if params.sort is None else (SORTED, 0)
     found: Found = view.search(params.queries, filters, limit=limit, offset=offset)
@@ -154,14 +154,14 @@ def _search(visit: Visit, params: PageQuery) -> Found:
 
 
 FEW: Final = 6
-"""Number of skills in each short list of the start page."""
+"""Maximum number of skills in each short list of the start page."""
 
 COLLECTIONS: Final = 18
-"""Number of tags on the start page."""
+"""Maximum number of tags on the start page."""
 
 
 def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
-    """Return what only the start page shows: the latest changes, the most used skills, tags."""
+    """Return the data for the start page: the latest changes, the most used skills, tags."""
     view = visit.view
     recent = visit.cached(("recent", FEW), lambda: _listed(visit, _latest(visit)))
     used = visit.cached(("used", FEW), lambda: _listed(visit, view.most_read(FEW)))
@@ -186,7 +186,7 @@ R = TypeVar("R", RecentChange, UsageCount)
 
 
 def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:
-    """Return the first of these facts about listed skills, each with its skill."""
+    """Return the first of these facts that are about listed skills, each with its skill."""
     found: list[tuple[R, Skill]] = []
     for one in some:
         with suppress(RegistryError):
@@ -199,9 +199,9 @@ def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:
 
 
 def _with_security(one: Skill, signs: Mapping[tuple[str, str], Signs]) -> dict[str, Any]:
-    """Return a skill as JSON, with the number of its security errors and warnings.
+    """Return a skill as JSON, with the numbers of its security errors and warnings.
 
-    ``deprecated`` is the warning of a deprecated version, or null.
+    ``deprecated`` is the warning that its version is deprecated, or null.
     """
     its = signs.get((one.source, one.folder), Signs())
     security = {"errors": its.errors, "warnings": its.warnings}
@@ -209,10 +209,10 @@ def _with_security(one: Skill, signs: Mapping[tuple[str, str], Signs]) -> dict[s
 
 
 def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
-    """Yield each facet: key, title, values to add, whether there may be more, and active value."""
+    """Yield each facet: key, title, values to add, whether more values exist, and active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
-        # A visitor can choose several tags. Each tag narrows the list further.
+        # A visitor can choose several tags; each tag further limits the list.
         further = [one for one in values if key != "tag" or one.value not in params.tags]
         yield key, title, further, len(values) == MOST, getattr(params, key, None)
 
@@ -246,7 +246,7 @@ async def every_skill(request: Request) -> Response:
         body = json.dumps(content.record()).encode()
         return Response(body, content.status, media_type="application/json")
 
-    # The window of 31 also writes the header and the trailer of gzip.
+    # With 31 as window size, zlib also writes the header and the trailer of gzip.
     packed = zlib.compressobj(4, wbits=31) if takes_gzip(request) else None
 
     async def write() -> Any:
@@ -267,7 +267,7 @@ async def every_skill(request: Request) -> Response:
 def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
     """Return the next skills as JSON, without the brackets of the array.
 
-    At the end, return empty bytes.
+    At the end, empty bytes.
     """
     facts = (one.to_dict() for one in islice(skills, STREAMED))
     shown = facts if visit.visitor.is_local else map(without_places, facts)
@@ -277,7 +277,7 @@ def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
 
 ROWS_PER_PAGE: Final = 50
 READ: Final = 20
-"""Maximum number of skills whose usage the page shows."""
+"""Maximum number of skills for which the page shows usage."""
 
 
 def sources(visit: Visit) -> PageContent:
@@ -381,7 +381,7 @@ def stats(visit: Visit) -> PageContent:
 
 
 def _totals(visit: Visit) -> Stats:
-    """Return all counts of the statistics, without the time of the last sync."""
+    """Return all counts of the statistics page, without the time of the last sync."""
     counted: Stats = visit.cached(("stats",), visit.state.registry.stats)
     synced = sorted(one.last_sync_at for one in _sources(visit) if one.last_sync_at)
     oldest, newest = (synced[0], synced[-1]) if synced else (None, None)
@@ -389,7 +389,7 @@ def _totals(visit: Visit) -> Stats:
 
 
 def personalities(visit: Visit) -> PageContent:
-    """List the personalities in the settings. Limited visitors see none of them."""
+    """List the personalities in the settings; a limited visitor sees none."""
     known = _known(visit)
     rows = [
         {
@@ -405,10 +405,7 @@ def personalities(visit: Visit) -> PageContent:
 
 
 def personality(visit: Visit) -> PageContent:
-    """List the skills that a personality sees.
-
-    For each rule, show the number of skills that it decides.
-    """
+    """List the skills that a personality sees, and the number of skills that each rule decided."""
     name = visit.path.removeprefix("/personalities/")
     known = _known(visit)
     if name not in known:
@@ -435,7 +432,7 @@ def personality(visit: Visit) -> PageContent:
 
 
 def _known(visit: Visit) -> dict[str, Any]:
-    """Return the personalities that a visitor may see: a limited visitor sees none."""
+    """Return the personalities that a visitor may see; for a limited visitor, this is none."""
     return dict(visit.state.registry.settings.personalities) if visit.view.is_whole else {}
 
 

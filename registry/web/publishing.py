@@ -1,4 +1,4 @@
-"""Publish skills over HTTP. Every request needs a token with the right to publish."""
+"""Publish skills over HTTP; each request needs a token with the right to publish."""
 
 import hmac
 import re
@@ -49,7 +49,7 @@ KINDS: Final = frozenset({"application/zip", "application/gzip", "application/x-
 
 API: Final = "/api/skills/"
 MAX_ID: Final = 64
-"""Maximum length of a proposal's id in an address, in characters."""
+"""Maximum length of the id of a proposal in an address, in characters."""
 
 CLAWHUB: Final = "/api/v1/skills"
 UPLOADS: Final = "/api/v1/uploads/"
@@ -68,16 +68,19 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.ArchiveRefused: 400,
     errors.SkillAmbiguous: 409,
 }
-"""HTTP status of errors of publishing that differ from the status on pages."""
+"""HTTP status of errors during publishing, if it differs from the status on pages."""
 
 _TAG: Final = re.compile(r'"?([^",\s]+)"?')
 
 FORBIDDEN: Final = "This token may not publish there."
-"""One message for all sources that a token may not write, so that it reveals no names."""
+"""The message for all sources that a token may not write.
+
+It is the same, so that it reveals no names.
+"""
 
 
 def most(limits: Limits) -> Callable[[Any], int]:
-    """Return a function that tells how many bytes the body of a request may have."""
+    """Return a function that returns the maximum number of bytes of a request's body."""
 
     def allowed(scope: Any) -> int:
         path = scope["path"]
@@ -101,7 +104,7 @@ async def body_of(request: Request, limit: int) -> bytes:
 
 
 async def put(request: Request) -> Response:
-    """Answer ``PUT /api/skills/NAME``: create a skill, or replace one version of it."""
+    """Answer ``PUT /api/skills/NAME``: create a skill, or replace a given version of it."""
     state: AppState = request.app.state.catalogue
     visit = visit_of(request)
     try:
@@ -165,7 +168,7 @@ def _is_dry_run(given: str) -> bool:
 
 
 def _matched(request: Request) -> str | None:
-    """Return the tree hash in the header If-Match."""
+    """Return the tree hash in the If-Match header."""
     given = request.headers.get("if-match")
     if given is None:
         return None
@@ -194,7 +197,10 @@ def publish(
 
 @contextmanager
 def by(visit: Visit) -> Iterator[str]:
-    """Let the visitor be the author of changes in a ``with`` block; yield the visitor's name."""
+    """In a ``with`` block, record the visitor as the author of changes.
+
+    Yield the visitor's name.
+    """
     name, number = visit.visitor.name, visit.visitor.token
     with audit_context(person=name, token=number):
         yield f"token {name} ({number})"
@@ -212,10 +218,11 @@ def writable(visit: Visit) -> list[Source]:
 
 
 def target(visit: Visit, name: str, wanted: str | None) -> Source:
-    """Return the source to publish into: the named one, or the only writable one.
+    """Return the source into which to publish: the given one, or the only writable one.
 
-    Raises `Refusal` if no source is named, and a skill of this name is in a source that the visitor
-    can't write. A new skill would shadow that skill, or be shadowed by it.
+    If no source is given, and a source that the visitor can't write has a skill with this name,
+    raises `Refusal`. Otherwise the new skill would shadow that skill, or that skill would shadow
+    it.
     """
     core, limit = visit.state.registry.core, visit.visitor.source
     allowed = writable(visit)
@@ -281,7 +288,7 @@ def _json(
 
 
 def _check_signed_in(visit: Visit) -> Response | None:
-    """Return the page that asks for a token if the visitor has none, also on this machine."""
+    """Return the page that asks for a token if the visitor has none, even on this machine."""
     if visit.visitor.token is not None:
         return None
     if visit.as_json or visit.request.method != "GET":
@@ -304,7 +311,7 @@ def _is_author(visit: Visit, one: Proposal) -> bool:
 
 
 def proposed(visit: Visit) -> PageContent | Response:
-    """Show the proposals that the visitor may decide on, or has made."""
+    """Show the proposals that the visitor may decide on or has made."""
     if (refused := _check_signed_in(visit)) is not None:
         return refused
     core = visit.state.registry.core
@@ -317,7 +324,10 @@ def proposed(visit: Visit) -> PageContent | Response:
 
 
 def _asked(visit: Visit) -> Proposal:
-    """Return the proposal in the address. Raises `ProposalNotFound` if it isn't visible."""
+    """Return the proposal in the address.
+
+    Raise `ProposalNotFound` if the visitor may not see it.
+    """
     number = visit.request.path_params["number"].removesuffix(JSON)
     one = proposals.get(visit.state.registry.core, number[:MAX_ID])
     if not _may_see(visit, one):
@@ -326,7 +336,7 @@ def _asked(visit: Visit) -> Proposal:
 
 
 def proposal(visit: Visit) -> PageContent | Response:
-    """Show one proposal with its diff and, for approvers, two buttons."""
+    """Show a proposal with its diff and, to a visitor who may approve it, two buttons."""
     if (refused := _check_signed_in(visit)) is not None:
         return refused
     core = visit.state.registry.core
@@ -368,7 +378,7 @@ def _person(visit: Visit) -> Person:
 
 
 def _csrf(visit: Visit, one: Proposal) -> str:
-    """Return a secret value for one proposal, which only this session's pages contain."""
+    """Return a secret value for a proposal; only the pages of this session contain it."""
     secret = visit.request.cookies.get(COOKIE, "")
     told = f"decide {one.id} {one.tree_hash}"
     return hmac.new(secret.encode("utf-8", "replace"), told.encode(), "sha256").hexdigest()
@@ -390,7 +400,7 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     if (refused := _check_signed_in(visit)) is not None:
         return refused
     core, one = visit.state.registry.core, _asked(visit)
-    # A browser also sends the Basic authorization of a proxy by itself.
+    # A browser sends the Basic authorization for a proxy by itself.
     is_program = visit.request.headers.get("authorization", "").lower().startswith("bearer ")
     given = form.get("csrf", "").encode("utf-8", "replace")
     if not is_program and not hmac.compare_digest(given, _csrf(visit, one).encode()):

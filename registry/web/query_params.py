@@ -20,7 +20,7 @@ PAGE: Final = 30
 MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
-"""Maximum length of a query, in characters. The rest of a longer query is ignored."""
+"""Maximum length of a query, in characters; the rest of a longer query is ignored."""
 
 Order: TypeAlias = Sort | Literal["used"]
 """The sort orders of the start page: those of listings, and by use."""
@@ -47,7 +47,7 @@ class PageQuery:
     """The state of the start page: queries, filters and page number.
 
     ``created`` and ``updated`` are months, such as ``2026-11``. ``unused`` is an age, such as
-    ``90d``: only skills that no tool has read since then.
+    ``90d``, and selects skills that no tool has read for this time.
     """
 
     queries: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class PageQuery:
     def chosen(self) -> Iterator[tuple[str, str, str]]:
         """Yield the active filters: facet, value, and the URL without this filter.
 
-        If there are several queries, all except the query in the form are also filters.
+        The form has one query. Other queries are also filters.
         """
         for one in self.queries if len(self.queries) > 1 else ():
             yield "query", one, self.url(queries=tuple(q for q in self.queries if q != one))
@@ -147,13 +147,13 @@ class PageQuery:
         return at(f"/?{urlencode(query)}" if query else "/")
 
     def narrowed(self, facet: str, value: str) -> str:
-        """Return the URL with one more filter."""
+        """Return the URL with an additional filter."""
         if facet == "tag":
             return self.url(tags=(*self.tags, value))
         return self.url(**{facet: value})
 
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """Return the parameters that a search form must send in addition to the query."""
+        """Return the parameters that a search form sends together with the query."""
         return [pair for pair in replace(self, page=1).pairs() if pair[0] != "q"]
 
     def pairs(self) -> list[tuple[str, str]]:

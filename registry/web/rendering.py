@@ -34,7 +34,7 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def is_place(text: object) -> bool:
-    """Tell whether a text gives a path on this machine: an absolute path, or a ``file:`` URL."""
+    """Tell whether a text is a path on this machine: an absolute path, or a ``file:`` URL."""
     return isinstance(text, str) and (text.startswith(("/", "~", "\\", "file:")) or ":\\" in text)
 
 
@@ -45,7 +45,7 @@ def render(template: str, facts: Mapping[str, Any]) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of templates, which escapes all values."""
+    """Return the template environment, which escapes all values."""
     made = Environment(
         loader=PackageLoader("registry.web", "templates"),
         autoescape=True,
@@ -80,8 +80,8 @@ def static_url(name: str) -> str:
 def day(time: str | None, unknown: str = "\N{EN DASH}") -> Markup:
     """Return the day of a time as an HTML ``time`` element.
 
-    People read its text, and programs its attribute. Some archives and disks store 1970 or 1980 for
-    files without a time, so earlier times than 2000 are not shown.
+    Users see its text, and programs read its attribute. For files without a time, some archives and
+    disks store 1970 or 1980, so times before 2000 are not shown.
     """
     if not time or time < "2000":
         return escape(unknown)
@@ -122,17 +122,18 @@ SECURITY_NAMES: Final = {
 
 
 def facet_name(value: str, key: str) -> Markup:
-    """Return the value of a facet as users read it."""
+    """Return the value of a facet in the form for users."""
     if key == "security":
         return isolated(SECURITY_NAMES.get(value, value))
-    if key == "category" and value.count("/") > 1:  # a path: its end says most
+    # for a path, its end is the most informative part
+    if key == "category" and value.count("/") > 1:
         value = "…/" + "/".join(value.split("/")[-2:])
     broken = re.sub(r"([/_])", r"\1<wbr>", str(escape(value)))
     return Markup(f"<bdi>{broken}</bdi>")  # noqa: S704
 
 
 def said(text: str) -> Markup:
-    """Return a message in which quotations in backticks are code."""
+    """Return a message with the text between backticks as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -141,12 +142,12 @@ def said(text: str) -> Markup:
 
 
 def named(name: str, ref: str, source: str) -> str:
-    """Return a title for a skill that differs from the titles of skills with the same name."""
+    """Return a title for a skill, with what distinguishes it from other skills of the same name."""
     return f"{name} · {ref if ref != name else source}"
 
 
 def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Group equal findings: return the first finding of each group, and all findings in the group.
+    """Group equal findings; for each group, return its first finding and all its findings.
 
     Findings are equal if their code, severity, message and fix are equal.
     """
@@ -157,10 +158,7 @@ def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagn
 
 
 def isolated(text: object) -> Markup:
-    """Return untrusted text in a ``bdi`` element.
-
-    The element isolates right-to-left text from the text around it.
-    """
+    """Return untrusted text in a ``bdi`` element, which isolates right-to-left text."""
     return Markup(f"<bdi>{escape(text)}</bdi>")  # noqa: S704
 
 
@@ -186,9 +184,9 @@ def marked(text: str, query: str) -> Markup:
 
 
 def adds(snippet: str, shown: str, query: str) -> bool:
-    """Tell whether a snippet has a word of the query that the shown text lacks.
+    """Tell whether a snippet has a word of the query that the shown text doesn't have.
 
-    If the text has no word of the query at all, every snippet adds something.
+    If the shown text has no word of the query, the result is True for every snippet.
     """
     words = {word.casefold() for word in query.split() if len(word) > 1}
     known = {word for word in words if word in shown.casefold()}
@@ -202,8 +200,8 @@ HTML = "text/html"
 def sign_in(problem: str, wanted: str) -> Response:
     """Return the page that asks for a token.
 
-    ``problem`` is the error of the last attempt to sign in, and ``wanted`` is the page to open
-    afterwards.
+    ``problem`` is the error of the last sign-in, and ``wanted`` is the page to open after the
+    sign-in.
     """
     facts = {"problem": problem, "wanted": wanted}
     return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})

@@ -1,4 +1,4 @@
-"""The built git repositories of all visitors, kept until skills change."""
+"""The built git repositories of all visitors; they stay until skills change."""
 
 import threading
 from collections import OrderedDict
@@ -14,20 +14,26 @@ from registry.publish.git.repository import Repository, build
 from registry.web import addresses
 
 KEPT: Final = 64
-"""Maximum number of repositories that are kept."""
+"""Maximum number of stored repositories."""
 
 KEPT_BYTES: Final = 1 << 30
-"""Maximum size of the packs that are kept, in bytes of disk; the last one is always kept."""
+"""Maximum total size of the stored packs on disk, in bytes; the newest pack is always stored."""
 
 EARLIER: Final = 8
-"""Number of earlier states of a repository from which a client can fetch only the difference."""
+"""Number of earlier states of a repository.
+
+A client at such a state fetches only the difference.
+"""
 
 Run = Callable[..., Awaitable[Any]]
 See = Callable[[str | None, str | None], Browse]
 
 
 class Address(NamedTuple):
-    """Which repository a visitor requests. ``kind`` and ``name`` are as in `build`."""
+    """Identifies the repository that a visitor requests.
+
+    ``kind`` and ``name`` are as in `build`.
+    """
 
     kind: str
     name: str
@@ -36,7 +42,10 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, path: str, personality: str | None, source: str | None) -> "Address | None":
-        """Return the repository of a path without ``.git``; None if there is no such address."""
+        """Return the repository for a path without ``.git``.
+
+        None if there is no such repository.
+        """
         kind, slash, name = path.partition("/")
         if kind == "catalogue" and not slash:
             return cls(kind, "", personality, source)
@@ -55,7 +64,7 @@ class Address(NamedTuple):
 class Kept:
     """A repository, the state of the database at which it was built, and its earlier states.
 
-    ``earlier`` maps the commit of each earlier state to the sorted ids of the state's objects.
+    ``earlier`` maps the commit of each earlier state to the sorted ids of that state's objects.
     ``index`` is the answer of `older_index`; it is None until a client requests the index.
     """
 
@@ -78,11 +87,11 @@ class Repositories:
     def __init__(self) -> None:
         self._kept: OrderedDict[Address, Kept] = OrderedDict()
         self._lock = threading.Lock()
-        # Repositories are built one after the other, so that their memory is bounded.
+        # Only one repository is built at a time, to limit the memory.
         self._turns = Turns(1, 1)
 
     async def get(self, run: Run, see: See, address: Address, edition: str) -> Kept:
-        """Return a repository. It is built if it doesn't exist yet or ``edition`` has changed.
+        """Return a repository; build it if there is none, or if ``edition`` has changed.
 
         ``run`` runs a function in a thread. ``see`` returns the view of a personality and a source.
         Raises the errors of `build`, and `NotFound` if no skill has the tag.

@@ -45,16 +45,13 @@ from registry.web.query_params import number_of
 from registry.web.rendering import is_place, named
 
 SHOWN_FILES: Final = 200
-"""Maximum number of files that a page lists. The page's JSON lists all files."""
+"""Maximum number of files that a page lists; the JSON of the page lists all files."""
 
 SHOWN_COPIES: Final = 200
-"""Maximum number of copies that a page compares. The newest copies come first."""
+"""Maximum number of copies that a page compares; the newest copies come first."""
 
 SHOWN_TEXT: Final = 400_000
-"""Maximum number of characters of a file that a page shows.
-
-The raw view shows the whole file.
-"""
+"""Maximum number of characters of a file that a page shows; the raw address has the whole file."""
 
 SHOWN_LINES: Final = 20_000
 """Maximum number of lines of a file that a page shows."""
@@ -66,11 +63,11 @@ IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
 AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
-"""Agents for which the page shows an install command. ``pull`` knows many more."""
+"""Agents for which the page shows an install command; ``pull`` knows many more agents."""
 
 
 def ref_in(visit: Visit, prefix: str) -> str:
-    """Return the ref in the requested path, which follows ``prefix``."""
+    """Return the ref in the requested path, after ``prefix``."""
     return addresses.ref_of(visit.path.removeprefix(prefix))
 
 
@@ -81,7 +78,7 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 
 
 def skill(visit: Visit) -> PageContent:
-    """Show one skill, or a version of it."""
+    """Show a skill, or a version of it."""
     view = visit.view
     try:
         current, label = view.located(ref_in(visit, "/skills/"))
@@ -103,7 +100,7 @@ def skill(visit: Visit) -> PageContent:
     shown = labelled(detail, label)
     install = list(install_lines(shown.ref, visit.base)) if is_offered else []
     clients = list(client_lines(visit, detail.ref, stored)) if is_offered and why.listed else []
-    if label is not None:  # only `pull` installs a version
+    if label is not None:  # only `pull` can install a version
         install, clients = install[: len(AGENTS)], []
     return PageContent(
         "skill.html",
@@ -125,7 +122,7 @@ def skill(visit: Visit) -> PageContent:
             "errors": errors,
             "warnings": len(security) - errors,
             "findings": findings,
-            # The page shows each finding once, below its own heading.
+            # The page shows each finding once, below the heading for findings.
             "reasons": [one for one in why.reasons if one not in detail.diagnostics],
             "listed": why.listed,
             "usage": usage,
@@ -153,14 +150,14 @@ def skill(visit: Visit) -> PageContent:
 
 
 def labelled(detail: SkillDetail, label: str | None) -> SkillDetail:
-    """Return a version with a ref that leads to this version: NAME@LABEL."""
+    """Return a version with a ref of the form NAME@LABEL, which leads to this version."""
     return detail if label is None else replace(detail, ref=f"{detail.ref}@{label}")
 
 
 def _deleted(visit: Visit, error: RegistryError) -> PageContent:
-    """Return the page of a deleted skill, which leads to its history.
+    """Return the page of a deleted skill, with a link to its history.
 
-    Raises the error if there is no such skill, or if the visitor may not know of it.
+    Raises the error if there is no such skill, or if the visitor must not see that it existed.
     """
     ref = ref_in(visit, "/skills/")
     view = visit.view
@@ -189,7 +186,7 @@ def _explained(visit: Visit, found: Sequence[Any]) -> Sequence[Any]:
 
 
 def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
-    """Return Markdown as safe HTML (see `markdown.rendered`), from the cache if it is there."""
+    """Return Markdown as safe HTML (see `markdown.rendered`), from the cache if possible."""
     paths = sorted(file.path for file in detail.files)
     key = _digest("md", detail.ref, folder, *paths, text)
     return visit.state.texts.get_or_make(
@@ -202,16 +199,16 @@ def _digest(*texts: str) -> str:
 
 
 def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a front matter with their values as text."""
+    """Yield the keys of the front matter, with their values as text."""
     for key, value in given.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield str(key), text
 
 
 def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
-    """Yield the names of some agents, each with the command that installs a skill for the agent.
+    """Yield the names of some agents, each with the command that installs the skill for the agent.
 
-    Yields nothing if the ref has characters that a terminal interprets.
+    Yields nothing if the ref contains characters that a terminal interprets.
     """
     if ref.isprintable():
         name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
@@ -224,9 +221,9 @@ def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
 
 
 def client_lines(visit: Visit, ref: str, stored: StoredSkill) -> Iterator[Mapping[str, str]]:
-    """Yield the names of agents' own clients, each with its command for a skill's repository.
+    """Yield the names of agents' own clients, each with its command for the skill's repository.
 
-    Yields nothing if no repository has the skill, because the last sync could not read its files.
+    Yields nothing if no repository has the skill, because the last sync couldn't read its files.
     """
     name = stored.skill.name
     entry = entry_names(claims_known_to(visit.view, name)).get((stored.uid, name))
@@ -237,13 +234,13 @@ def client_lines(visit: Visit, ref: str, stored: StoredSkill) -> Iterator[Mappin
 
 
 def mcp_snippet(base: str) -> str:
-    """Return the lines for this server in the configuration file of an MCP client."""
+    """Return the lines for this server in an MCP client's configuration file."""
     entry = {"mcpServers": {"skills": {"type": "http", "url": f"{base}/mcp"}}}
     return json.dumps(entry, indent=2)
 
 
 def file(visit: Visit) -> PageContent:
-    """Show a file of a skill, as it is now, in a version or in a revision."""
+    """Show a file of a skill: its current content, or its content in a version or revision."""
     revision = number_of(visit.request.query_params, "revision")
     if revision is not None:
         return _file_of_revision(visit, revision)
@@ -278,7 +275,7 @@ def _text_of(data: bytes) -> str | None:
 
 
 def _file_of_revision(visit: Visit, number: int) -> PageContent:
-    """Show a file of a revision, also of a removed skill."""
+    """Show a file of a revision; the skill may be removed."""
     handle, facts = _subject(visit, "/files/")
     path = visit.request.query_params.get("path", "")
     revision = _revision(facts["ref"], visit.state.registry.history(handle), number)
@@ -305,7 +302,7 @@ def _file_of_revision(visit: Visit, number: int) -> PageContent:
 def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
     """Return the text of a file as HTML.
 
-    ``source`` is the highlighted text. ``rendered`` is the HTML of Markdown, if the file is
+    ``source`` is the highlighted text. If the file is Markdown, ``rendered`` is the HTML of the
     Markdown.
     """
     if text is None or text.count("\n") > SHOWN_LINES:
@@ -321,7 +318,7 @@ def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> di
 
 
 def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str) -> bytes:
-    """Return the bytes of a listed file of a skill.
+    """Return the bytes of a file in the skill's list of files.
 
     Raises the errors of `SkillRegistry.read_file`.
     """
@@ -330,7 +327,7 @@ def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str
         return read_bytes(registry.core, current)
     try:
         return read_file(registry.core, current, path)
-    except FileTooLarge:  # too large for models, but maybe stored
+    except FileTooLarge:  # too large for models, but the database may have it
         if current.version is not None:
             return registry.read_revision(place, current.version.revision.number, path)
         now = next((one.number for one in registry.history(place) if one.current), None)
@@ -344,7 +341,7 @@ def _documents(detail: SkillDetail) -> Sequence[str]:
 
 
 def near(visit: Visit) -> PageContent:
-    """List copies and near-duplicates of a skill."""
+    """List the copies and near-duplicates of a skill."""
     stored = located(visit, "/copies/")
     groups = visit.cached(("copies", stored.place), lambda: _copies(visit, stored))
     shown = [one for group in groups for one in group.skills]
@@ -400,7 +397,7 @@ def why(visit: Visit) -> PageContent:
 def _subject(visit: Visit, prefix: str) -> tuple[str, dict[str, str]]:
     """Return the handle of the requested skill, and its name, ref and source.
 
-    A removed skill is only found for visitors who see all skills.
+    A removed skill is found only if the visitor sees all skills.
     """
     ref = ref_in(visit, prefix)
     try:
@@ -416,7 +413,7 @@ def _subject(visit: Visit, prefix: str) -> tuple[str, dict[str, str]]:
 def history(visit: Visit) -> PageContent:
     """Show the revisions of a skill, and compare two of them.
 
-    A removed skill is only shown to visitors who see all skills.
+    A removed skill is shown only if the visitor sees all skills.
     """
     handle, facts = _subject(visit, "/history/")
     revisions = visit.state.registry.history(handle)
@@ -475,9 +472,9 @@ def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:
 
 
 POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy of untrusted files: they load nothing and run no scripts.
+"""Content security policy of untrusted files: they can't load data or run scripts.
 
-They also have no origin of their own.
+They also have no access to this server's cookies.
 """
 
 OCTETS: Final = "application/octet-stream"
@@ -495,9 +492,10 @@ RUN: Final = frozenset(
     ".htm .html .js .mht .mhtml .mjs .pdf .shtml .svg .svgz .swf .wasm .xht .xhtml .xml "
     ".xsl".split()
 )
-"""Endings of files that a browser might execute.
+"""File name endings of files that a browser may execute.
 
-The response makes browsers save such files instead of showing them."""
+Browsers must save such files and not show them.
+"""
 
 
 def raw(visit: Visit) -> Response:
@@ -539,7 +537,7 @@ def sent(
     shown: bool,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return untrusted bytes as a response that no browser executes."""
+    """Return untrusted bytes as a response that browsers don't execute."""
     tag = digest(data).removeprefix("sha256:")
     given = {
         "content-security-policy": POLICY,

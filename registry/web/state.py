@@ -1,4 +1,4 @@
-"""The state of the web application: one registry, threads, and cached responses."""
+"""The state of the web application: one registry, its threads, and cached responses."""
 
 import asyncio
 import hashlib
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """A bounded LRU cache; safe for many threads.
+    """An LRU cache with a limited size, which many threads can use at once.
 
-    ``most`` is the maximum total weight of all values; a value weighs 1 by default. Values that are
-    heavier than a sixteenth of ``most`` are not cached.
+    ``most`` is the maximum total weight of all values; by default, a value has the weight 1. A
+    value with more than a sixteenth of ``most`` is not cached.
     """
 
     def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
@@ -45,7 +45,7 @@ class Cache(Generic[T]):
         return None if held is None else held[0]
 
     def put(self, key: Hashable, value: T) -> None:
-        """Store a value. If the cache is full, remove the least recently used values."""
+        """Store a value; if the cache is full, remove the least recently used values."""
         weight = self._weigh(value)
         if weight * 16 > self._most:
             return
@@ -58,7 +58,7 @@ class Cache(Generic[T]):
                 self._weight -= gone
 
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached value of a key. If there is none, make the value and cache it."""
+        """Return the cached value of a key; if there is none, compute the value and cache it."""
         held = self._held(key)
         if held is not None:
             return held[0]
@@ -67,9 +67,9 @@ class Cache(Generic[T]):
         return made
 
     def _held(self, key: Hashable) -> tuple[T, int] | None:
-        """Return a value and its weight; None if it isn't cached.
+        """Return a value and its weight.
 
-        The value itself may also be None.
+        None if it isn't cached, because the value may also be None.
         """
         with self._lock:
             if key in self._values:
@@ -78,7 +78,7 @@ class Cache(Generic[T]):
 
 
 WORKERS: Final = 4
-"""Number of threads that answer requests. Each keeps a connection to the database."""
+"""Number of threads that answer requests; each has a connection to the database."""
 
 FACTS: Final = 256
 """Maximum number of cached query results.
@@ -95,12 +95,12 @@ TEXTS: Final = 16 << 20
 DIGESTS: Final = 10_000
 """Maximum number of cached digests of archives.
 
-To compute a digest, a skill with several files must be packed.
+To compute the digest of a skill with several files, the server must pack them.
 """
 
 
 RECEIVED: Final = 8
-"""Maximum number of archives that are received at the same time; each is kept in memory."""
+"""Maximum number of archives that are received at the same time; each of them is in memory."""
 
 RECEIVED_OF_ONE: Final = 2
 """Maximum number of archives that are received from one client at the same time."""
@@ -110,9 +110,9 @@ RECEIVED_OF_ONE: Final = 2
 class Visitor:
     """The sender of a request.
 
-    ``personality`` and ``source`` limit what is visible; ``write`` allows changes. ``is_local``: a
-    user of this machine, who may see the paths of its folders. ``token`` is the number of the
-    token with which the visitor signed in; ``publish`` and ``approve`` are its rights.
+    ``personality`` and ``source`` limit the visible skills; ``write`` allows changes. ``is_local``
+    means a user of this machine, who may see the paths of its folders. ``token`` is the number of
+    the token with which the visitor signed in; ``publish`` and ``approve`` are its rights.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Visitor:
 class Edition:
     """The version of the database.
 
-    ``skills`` changes if skills or sources change. ``instant`` changes with any write.
+    ``skills`` changes if skills or sources change. ``instant`` changes with each write.
     """
 
     skills: str
@@ -151,15 +151,15 @@ class AppState:
     """One registry for all visitors of a server.
 
     ``base`` is the server's public address, such as ``http://127.0.0.1:8765``. If it is None, the
-    requested address is used.
+    address of the request is used.
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
         self.registry = registry.answering_others()
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
-        # The change counter of a connection can only be compared with earlier values of the same
-        # connection.
+        # The change counter is comparable only with earlier values of the same connection, so one
+        # thread reads it.
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None
@@ -173,14 +173,17 @@ class AppState:
         self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that reads the database or the disk, in a thread.
+        """Run a function that reads the database or the disk in a thread.
 
-        Visitors get threads in fair turns.
+        If all threads are busy, visitors wait in fair turns.
         """
         return await self.turns.run(work, *arguments)
 
     async def visitor_of(self, token: str) -> Visitor | None:
-        """Return the visitor of a token; None if it is unknown or its limits no longer exist."""
+        """Return the visitor of a token.
+
+        None if the token is unknown or its limits no longer exist.
+        """
         return await self.run(self._visitor_of, token)
 
     def _visitor_of(self, shown: str) -> Visitor | None:
@@ -202,11 +205,11 @@ class AppState:
         )
 
     async def edition(self) -> Edition:
-        """Return the current version of the database. It has a meaning only in this process."""
+        """Return the current version of the database; it has a meaning only in this process."""
         return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
 
     def _read_edition(self) -> Edition:
-        """Return the version of the database. Its content is hashed only after a write."""
+        """Return the version of the database; its content is hashed only after a write."""
         browse = self.registry.browse()
         instant = f"{self._begun}-{browse.version}"
         if self._edition is None or self._edition.instant != instant:
@@ -215,11 +218,14 @@ class AppState:
         return self._edition
 
     def view_of(self, visitor: Visitor) -> "Browse":
-        """Return the visitor's view of the registry. Raises as `SkillRegistry.browse` does."""
+        """Return the visitor's view of the registry.
+
+        Raises the errors of `SkillRegistry.browse`.
+        """
         return self.view(visitor.personality, visitor.source)
 
     def view(self, personality: str | None, source: str | None) -> "Browse":
-        """Return a view with these limits. Raises as `SkillRegistry.browse` does."""
+        """Return a view with these limits. Raises the errors of `SkillRegistry.browse`."""
         limits = personality, source
         if limits not in self._views:
             self._views[limits] = self.registry.browse(*limits)

@@ -1,4 +1,4 @@
-"""Keep uploaded files in memory, within limits, until they are published."""
+"""Uploaded files, in memory and within limits, until they are published."""
 
 import hashlib
 import secrets
@@ -11,17 +11,17 @@ from typing import Final
 from registry.settings import Limits
 
 UPLOAD_SECONDS: Final = 600.0
-"""Time for which uploaded files are kept until they are published, in seconds."""
+"""Time after which an unpublished upload is deleted, in seconds."""
 
 MAX_UPLOADS: Final = 64 << 20
 """Maximum size of all uploaded files that are not published yet, in bytes."""
 
 MAX_TICKETS: Final = 10_000
-"""Maximum number of tickets whose files are not published yet."""
+"""Maximum number of tickets for files that aren't published yet."""
 
 
 class Refusal(Exception):
-    """The request is answered with a status, a code and a message."""
+    """The server refuses a request with a status, a code and a message."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -67,7 +67,7 @@ class Uploads:
         return self._of(ticket, token).size
 
     def fill(self, ticket: str, token: str, data: bytes) -> None:
-        """Keep the bytes of a file. Raises `Refusal` if they differ from the announced file."""
+        """Store the bytes of a file. Raises `Refusal` if they differ from the announced file."""
         one = self._of(ticket, token)
         if len(data) != one.size or hashlib.sha256(data).hexdigest() != one.sha256:
             raise Refusal(400, "differs", "This is not the file that was announced.")

@@ -1,7 +1,7 @@
-"""Agent Skills discovery (RFC 0.2.0): an index of all skills, of a skill, of a source, of a tag.
+"""Agent Skills discovery (RFC 0.2.0): an index of all skills, or of one skill, source or tag.
 
-An artifact is a skill in the form that clients download. A client reads every artifact of an index.
-So in a large catalogue, only the small indexes are useful.
+An artifact is a skill in the form that clients download. A client downloads every artifact of an
+index. So in a large catalogue, only the small indexes are useful.
 """
 
 import json
@@ -30,11 +30,11 @@ from registry.web.skill_pages import sent
 END: Final = f"/{FOLDER}/{INDEX}"
 MAX_DESCRIPTION: Final = 1024
 STEP: Final = 20
-"""Number of skills whose data for the index are made at once."""
+"""Number of skills whose index data are computed in one step."""
 
 
 async def index(request: Request) -> Response:
-    """Stream the index of all skills, or of the skills that the path names."""
+    """Stream the index of all skills, or of the skills in the path."""
     visit = visit_of(request)
     state = visit.state
     try:
@@ -58,10 +58,7 @@ async def index(request: Request) -> Response:
 
 
 def fetch(visit: Visit) -> Response:
-    """Send an artifact.
-
-    It is a single SKILL.md, or an archive if the skill has more files.
-    """
+    """Send an artifact: a single SKILL.md, or an archive if the skill has more files."""
     path = visit.request.scope["path"].removeprefix("/artifacts/")
     ref, _, name = path.rpartition("/")
     stored = visit.view.locate(addresses.ref_of(ref))
@@ -75,17 +72,14 @@ def fetch(visit: Visit) -> Response:
 
 
 def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[FileContent]:
-    """Return the files of a skill.
-
-    The skill file has the name that all clients know.
-    """
+    """Return the files of a skill, with the skill file under the name that all clients know."""
     return renamed(content_of(visit.state.registry.core, skill), document)
 
 
 def artifact(entries: list[FileContent]) -> bytes:
-    """Return the bytes that a client gets for a skill's files.
+    """Return the bytes that a client downloads for a skill's files.
 
-    The same files give the same bytes.
+    For the same files, the bytes are always the same.
     """
     return entries[0].data if len(entries) == 1 else archive(entries)
 
@@ -93,7 +87,7 @@ def artifact(entries: list[FileContent]) -> bytes:
 def _requested_skills(visit: Visit) -> Iterator[Skill]:
     """Yield the skills that a path names.
 
-    The path is tried as a ref first, then as a source, then as a tag. Raises `NotFound`.
+    The path is first interpreted as a ref, then as a source, then as a tag. Raises `NotFound`.
     """
     path: str = visit.request.scope["path"]
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
@@ -113,9 +107,9 @@ def _requested_skills(visit: Visit) -> Iterator[Skill]:
 
 
 def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:
-    """Return the skills whose names occur only once.
+    """Return the skills with unique names.
 
-    If several skills had the same name, a client would use the first of them.
+    If several skills have the same name, a client would use only the first.
     """
     registry, view = visit.state.registry, visit.view
     times = Counter(one.name for one in registry.iter(filters))
@@ -136,12 +130,12 @@ def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | No
 
 
 def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
-    """Return the index data of a skill; None if clients accept no such skill."""
+    """Return the index data of a skill; None if clients don't accept this skill."""
     if check_new_name(skill.name) is not None or not skill.description.strip():
         return None
     try:
-        # An edited skill has another digest than the synced skill. If a digest doesn't match,
-        # clients drop the skill.
+        # If a skill was edited after the sync, its digest changes, and clients would drop the
+        # skill. So compute the digest from the files on disk.
         stored = visit.view.locate(f"{skill.source}/{skill.folder}")
         stored = visit.view.current(stored).stored
         skill = stored.skill
