@@ -396,6 +396,10 @@ def _new(
                         project=project_of(scope, path),
                         remote=remote,
                     )
+                    if core.host:
+                        # Record it before the commit: another process that sees the source must
+                        # find that this user added it.
+                        remember(core.backend, path)
             except SourceExists as error:
                 if name or error.path:
                     raise
@@ -403,7 +407,6 @@ def _new(
                 chosen = suggest_name(telling or path, taken)
         number = stored
         if core.host:
-            remember(core.backend, path)
             return find(core, chosen)  # read it again, because the server has set its owner
     return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from registry.cli.app import root as program
 from registry.errors import SourceElsewhere, SourceNotAdopted
+from registry.sync import sources
 from registry.sync.sources import unadopted_sources
 from tests.conftest import write_skill
 
@@ -48,6 +49,21 @@ def test_what_somebody_else_added_under_this_hosts_name_is_not_synced(victim, pr
     victim.sync(verify=True)
     assert uploaded(victim) == []
     assert sorted(os.listdir(private.parent)) == ["ann", "home", "mallory", "private"]
+
+
+def test_a_source_that_another_process_sees_already_counts_as_added(machine, private, monkeypatch):
+    """A second sync that begins at this moment must not be told that a stranger added it."""
+    other, seen, remember = machine("laptop", "ann"), [], sources.remember
+
+    def while_it_is_recorded(backend, path):
+        seen.append([one.path for one in other.sources()])
+        remember(backend, path)
+
+    monkeypatch.setattr(sources, "remember", while_it_is_recorded)
+    with machine("laptop", "ann") as ours:
+        ours.sync(str(private))
+    assert seen == [[]]
+    assert [one.path for one in other.own_sources()] == [str(private)]
 
 
 def test_what_is_claimed_to_lie_there_is_not_read_either(victim, private):
