@@ -122,6 +122,10 @@ class Tokens:
         """Return this user's tokens, including expired tokens, the oldest first."""
         return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
 
+    def ignored(self) -> int:
+        """Return the number of stored tokens that are not valid for this user and database."""
+        return sum(not self._is_ours(row) for row in all_tokens(self._core.reader))
+
     def revoke(self, name: str) -> Token:
         """Revoke the token with this number, or with this name if only one token has the name.
 

@@ -1,9 +1,11 @@
 """Serve clients over HTTP within limits: Host, Origin, token, rate, connections, sessions."""
 
 import asyncio
+import errno
 import hmac
 import ipaddress
 import json
+import logging
 import resource
 import signal
 import socket
@@ -420,19 +422,28 @@ GRACE: Final = 3
 """Number of seconds in which running requests must end after the server is stopped."""
 
 
+UNUSABLE: Final[Mapping[int | None, str]] = {
+    errno.EADDRINUSE: "another program uses this port",
+    errno.EACCES: "you have no right to use this port",
+}
+"""Reasons why the server can't listen, by the number of the error."""
+
+
 def run_app(
     app: Any,
     host: str,
     port: int,
     *,
     bounds: ClientLimits,
+    option: str = "--http HOST:PORT",
     on_start: Callable[[], object] = lambda: None,
     on_stop: Callable[[], object] = lambda: None,
     **settings: Any,
 ) -> None:
     """Serve an application until a signal ends the server.
 
-    ``settings`` are further settings of uvicorn. ``on_stop`` is called before the server waits for
+    ``option`` is the option that gives the address. ``settings`` are further settings of uvicorn.
+    ``on_stop`` is called before the server waits for
     running requests. Raises `UsageProblem` if the address can't be used.
     """
 
@@ -480,14 +491,16 @@ def run_app(
         backlog=BACKLOG,
         **settings,
     )
-    running = Uvicorn(config)
-    with suppress(SystemExit):  # uvicorn exits in this way if it can't start
+    running, problem = Uvicorn(config), None
+    # The message below replaces uvicorn's message that it can't listen.
+    logging.getLogger("uvicorn.error").addFilter(lambda one: not isinstance(one.msg, OSError))
+    try:
         running.run()
+    except SystemExit as end:  # uvicorn exits in this way if it can't start
+        problem = end.__context__
     if not running.started:
-        message = (
-            f"Can't listen on {host}:{port}: the port is in use, or it is not an address of "
-            "this machine."
-        )
+        reason = UNUSABLE.get(getattr(problem, "errno", None), "this machine has no such address")
+        message = f"Can't listen on {host}:{port}: {reason}. Choose another with {option}."
         raise UsageProblem(message=message)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from registry import errors
 from registry.catalog.why import Explanation
@@ -26,7 +26,7 @@ from registry.model import Skill, Source, record
 from registry.text import utc_now
 from registry.web import addresses
 from registry.web.addresses import JSON
-from registry.web.rendering import is_place, render
+from registry.web.rendering import is_place, refused, render, wants_json
 from registry.web.state import AppState, Edition, Visitor
 
 PLACES: Final = frozenset({"path", "location", "url"})
@@ -334,10 +334,12 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
         if status == NOT_FOUND and (shorter := _without_slash(request)) is not None:
             return shorter
         visit = visit_of(request)
+        given = {**(getattr(error, "headers", None) or {}), "cache-control": "no-store"}
         is_page = visit.as_json or "text/html" in request.headers.get("accept", "")
         if request.scope["visitor"] is None or not is_page:
-            return PlainTextResponse(f"{message}\n", status, {"cache-control": "no-store"})
-        return _sent(visit, _refused(code, message, status), None)
+            text, as_json = message.removesuffix("."), visit.as_json
+            return refused(request.headers, status, text, given, code, as_json=as_json)
+        return _sent(visit, replace(_refused(code, message, status), headers=given), None)
 
     return answer
 
@@ -374,7 +376,7 @@ def status_of(error: RegistryError) -> int:
 
 
 def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
-    if visit.as_json:
+    if visit.as_json or (content.status != OK and wants_json(visit.request.headers)):
         facts = content.record()
         facts = facts if visit.visitor.is_local else without_places(facts)
         body, kind = as_json(facts), "application/json"

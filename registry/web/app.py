@@ -199,6 +199,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
         lifespan=_closing(state, mcp),
         exception_handlers={
             404: failed("page_not_found", "No page at this address."),
+            405: failed("method_not_allowed", "This address does not accept this method."),
             500: failed("failed", "Internal error; see the server's log."),
         },
     )
@@ -409,6 +410,7 @@ def serve(
             address.host,
             address.port,
             bounds=bounds,
+            option="--host and --port",
             on_start=on_start,
             on_stop=(lambda: None) if mcp is None else mcp.stop_listening,
             proxy_headers=False,

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from registry.db.read.access import audit_records
 from registry.errors import DatabaseProblem
 from registry.model import record
 from registry.web.answers import Visit
 from registry.web.query_params import number_of
+from registry.web.rendering import refused
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,8 @@ def audit(visit: Visit) -> Response:
         needed = 401 if visit.visitor.token is None else 403
         headers = {"www-authenticate": "Bearer"} if needed == 401 else {}  # noqa: PLR2004
         headers["cache-control"] = "no-store"
-        return PlainTextResponse("This needs the token of an admin.\n", needed, headers)
+        text = "This needs the token of an admin"
+        return refused(visit.request.headers, needed, text, headers, "admin_needed")
     limit = min(number_of(visit.request.query_params, "limit") or USUAL, MAX_RECORDS)
     found = audit_records(visit.state.registry.core.reader, limit)
     lines = (json.dumps(record(one)) for one in found)

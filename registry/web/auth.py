@@ -13,17 +13,19 @@ from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
 from registry.mcp.fairness import Network, caller, is_from
 from registry.remotes.address import is_loopback
+from registry.web.addresses import JSON
 from registry.web.rendering import refused, sign_in
 from registry.web.state import AppState, Visitor
 
 log = logging.getLogger(__name__)
 
-INVALID: Final = "This token is unknown or no longer valid."
+INVALID: Final = "This token is unknown or no longer valid"
+NEEDED: Final = "This request needs a token"
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Maximum size of the sign-in form, in bytes."""
@@ -208,7 +210,7 @@ class Auth:
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         token, wanted = form.get("token", "").strip(), _own_page(form.get("wanted", "/"))
         if await self._state.visitor_of(token) is None:
-            return sign_in(INVALID, wanted)
+            return sign_in(f"{INVALID}.", wanted)
         entered = RedirectResponse(wanted, 303)
         # A browser sends this cookie if the user follows a link from another site, but not with
         # other requests from that site. This is safe, because a request that changes data also
@@ -226,16 +228,14 @@ class Auth:
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
             return sign_in("", _own_page(_requested(request)))
-        message, how = "This request needs a token.", "Bearer"
-        if request.scope["path"].startswith(WITH_PASSWORD):
+        message, how, path = NEEDED, "Bearer", request.scope["path"]
+        if path.startswith(WITH_PASSWORD):
             how = 'Basic realm="skill-registry", charset="UTF-8"'
-            return PlainTextResponse(
-                f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
-            )
-        if request.headers.get("authorization", "").lower().startswith("bearer "):
+        elif request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
-        return PlainTextResponse(
-            f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+        headers = {"www-authenticate": how, "cache-control": "no-store"}
+        return refused(
+            request.headers, 401, message, headers, "token_needed", as_json=path.endswith(JSON)
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from registry import errors
 from registry.core import UNEXPECTED
@@ -38,9 +38,9 @@ from registry.web.answers import (
     refusal,
     visit_of,
 )
-from registry.web.auth import COOKIE, MAX_FORM
+from registry.web.auth import COOKIE, MAX_FORM, NEEDED
 from registry.web.diffs import ComparedFile, diffs
-from registry.web.rendering import sign_in
+from registry.web.rendering import refused, sign_in, wants_json
 from registry.web.state import AppState
 from registry.web.uploads import Refusal
 
@@ -291,11 +291,15 @@ def _check_signed_in(visit: Visit) -> Response | None:
     """Return the page that asks for a token if the visitor has none, even on this machine."""
     if visit.visitor.token is not None:
         return None
-    if visit.as_json or visit.request.method != "GET":
-        return PlainTextResponse(
-            "This request needs a token.\n", 401, {"www-authenticate": "Bearer"}
-        )
+    if visit.as_json or visit.request.method != "GET" or wants_json(visit.request.headers):
+        return _denied(visit, 401, NEEDED, "token_needed", {"www-authenticate": "Bearer"})
     return sign_in("", visit.path)
+
+
+def _denied(
+    visit: Visit, status: int, text: str, code: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    return refused(visit.request.headers, status, text, headers or {}, code, as_json=visit.as_json)
 
 
 def _may_see(visit: Visit, one: Proposal) -> bool:
@@ -390,8 +394,8 @@ async def decide(request: Request) -> Response:
     visit = visit_of(request)
     try:
         body = await body_of(request, MAX_FORM)
-    except Refusal as refused:
-        return PlainTextResponse(f"{refused.message}\n", refused.status)
+    except Refusal as problem:
+        return _refused(visit, problem)
     form = dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=10))
     return await state.run(answered, partial(_decided, form), visit)
 
@@ -404,7 +408,8 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     is_program = visit.request.headers.get("authorization", "").lower().startswith("bearer ")
     given = form.get("csrf", "").encode("utf-8", "replace")
     if not is_program and not hmac.compare_digest(given, _csrf(visit, one).encode()):
-        return PlainTextResponse("This form is not from this page. Reload the page.\n", 403)
+        text = "This form is not from this page. Reload the page"
+        return _denied(visit, 403, text, "form_outdated")
     reason, person = form.get("reason") or None, _person(visit)
     decision = form.get("decision")
     if decision == "reject" and (visit.visitor.approve or _is_author(visit, one)):
@@ -412,5 +417,6 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     elif decision == "approve" and visit.visitor.approve:
         proposals.approve(core, one.id, form.get("tree_hash", ""), person, reason=reason)
     else:
-        return PlainTextResponse("This token has no right to decide about this proposal.\n", 403)
+        text = "This token has no right to decide about this proposal"
+        return _denied(visit, 403, text, "right_missing")
     return RedirectResponse(f"/proposals/{one.id}", 303)

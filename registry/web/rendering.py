@@ -10,7 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from registry import __version__
 from registry.model import Diagnostic
@@ -207,12 +207,30 @@ def sign_in(problem: str, wanted: str) -> Response:
     return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})
 
 
+def wants_json(headers: Headers) -> bool:
+    """Tell whether a client asks for JSON, and not for a page."""
+    accepted = headers.get("accept", "")
+    return "application/json" in accepted and HTML not in accepted
+
+
 def refused(
-    request_headers: Headers, status: int, text: str, headers: Mapping[str, str]
+    request_headers: Headers,
+    status: int,
+    text: str,
+    headers: Mapping[str, str],
+    code: str = "refused",
+    *,
+    as_json: bool = False,
 ) -> Response:
-    """Return the response to a request that `RequestFilter` refuses."""
+    """Return the response to a request that is refused before its page is known.
+
+    ``text`` is a sentence without its full stop. ``as_json``: the address is that of JSON.
+    """
     if HTML in request_headers.get("accept", ""):
         return _page("refused.html", {"problem": text}, status, headers)
+    if as_json or wants_json(request_headers):
+        error = {"code": code, "message": f"{text}.", "choices": []}
+        return JSONResponse({"error": error}, status, headers)
     return PlainTextResponse(f"{text}.\n", status, headers)
 
 

@@ -35,6 +35,15 @@ def reviewed(filled, cli):
     return filled
 
 
+def test_a_change_of_the_review_prints_the_result(filled, cli):
+    done = cli("source", "update", "mine", "--review", "required")
+    assert ", under review)" in done.stdout
+    assert "skill-registry proposal list" in done.stderr
+    assert ", under review)" in cli("source", "update", "mine", "--priority", "3").stdout
+    assert ", not under review)" in cli("source", "update", "mine", "--review", "none").stdout
+    assert "under review" not in cli("source", "update", "mine", "--priority", "4").stdout
+
+
 def tool(registry, called, toolset="native", /, **arguments):
     limits = {"source": "mine"} if toolset == "miniclaw" else {}
     return registry.toolset(toolset, **limits).call(called, arguments)

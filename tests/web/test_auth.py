@@ -140,8 +140,8 @@ def tokens(registry, library):
 def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, tokens):
     token, shown = tokens.create("anna")
     with serving(registry, host="0.0.0.0") as site:
-        assert site.ask("/index.json").text == "This request needs a token.\n"
-        wrong = site.ask("/index.json", Authorization=f"Bearer {shown}x")
+        assert site.ask("/").text == "This request needs a token.\n"
+        wrong = site.ask("/", Authorization=f"Bearer {shown}x")
         assert (wrong.status, wrong.text) == (401, INVALID)
         assert wrong.headers["www-authenticate"] == 'Bearer error="invalid_token"'
         assert site.ask("/index.json", Authorization=f"Basic {shown}").status == 401
@@ -150,7 +150,7 @@ def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, toke
         assert answer.headers["vary"] == "Accept-Encoding, Authorization, Cookie"
         assert tokens.list()[0].used_at is not None
         tokens.revoke(token.number)
-        assert site.ask("/index.json", Authorization=f"Bearer {shown}").text == INVALID
+        assert site.ask("/", Authorization=f"Bearer {shown}").text == INVALID
 
 
 def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):
@@ -354,3 +354,29 @@ def test_the_description_of_the_api_names_what_answers(site):
         answer = site.ask(asked, query={"path": "SKILL.md"} if "/files/" in path else None)
         expected = 404 if "nobody" in asked else 200
         assert (answer.status, answer.headers["content-type"]) == (expected, "application/json")
+
+
+def test_an_error_is_json_for_a_program_that_accepts_it_and_a_page_for_a_browser(registry, tokens):
+    _, shown = tokens.create("anna")
+    bearer = {"Authorization": f"Bearer {shown}"}
+    asked = [
+        ("/skills/nope", "GET", bearer, 404, "skill_not_found"),
+        ("/nowhere", "GET", bearer, 404, "page_not_found"),
+        ("/tags", "DELETE", bearer, 405, "method_not_allowed"),
+        ("/skills/sums", "POST", bearer, 405, "method_not_allowed"),
+        ("/skills/sums", "GET", {}, 401, "token_needed"),
+        ("/git/catalogue.git/info/refs", "GET", {}, 401, "token_needed"),
+        ("/proposals/abc", "POST", {}, 401, "token_needed"),
+    ]
+    with serving(registry, host="0.0.0.0") as site:
+        for path, method, given, status, code in asked:
+            answer = site.ask(path, method, Accept="application/json", **given)
+            assert (answer.status, answer.json["error"]["code"]) == (status, code), path
+            page = site.ask(path, method, Accept="text/html,*/*;q=0.8", **given)
+            assert page.status == status, path
+            assert page.headers["content-type"] == "text/html; charset=utf-8", path
+            if status == 405:
+                assert "GET" in answer.headers["allow"]
+                assert "GET" in page.headers["allow"]
+        assert site.ask("/skills/sums", "POST", **bearer).text.startswith("This address does not")
+        assert site.ask("/index.json").json["error"]["message"] == "This request needs a token."

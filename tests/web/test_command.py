@@ -227,3 +227,30 @@ def test_on_other_addresses_each_request_needs_a_token_and_that_is_said(environm
         assert said.readline() == "Every request needs a token, also from this machine.\n"
         assert ask(port, "/index.json")[0].status == 401
         assert ask(port, "/index.json", authorization=f"Bearer {made.out.strip()}")[0].status == 200
+
+
+def test_a_port_in_use_is_named_with_the_option_that_gives_another(environment, library):
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        ran = program.run(["serve", "--port", str(port)], environ=environment)
+    assert ran.status != 0
+    assert f"127.0.0.1:{port}" in ran.err
+    assert "another program uses this port" in ran.err
+    assert "--port" in ran.err
+    assert "Errno" not in ran.err
+
+
+def test_in_a_restored_backup_the_list_of_tokens_explains_that_they_are_not_valid(
+    environment, library, tmp_path
+):
+    for name in ("anna", "bob"):
+        program.run(["token", "create", name, "--read"], environ=environment)
+    assert "not valid" not in program.run(["token", "list"], environ=environment).err
+    backup = str(tmp_path / "backup.db")
+    assert program.run(["db", "backup", backup], environ=environment).status == 0
+    ran = program.run(["--db", backup, "token", "list"], environ=environment)
+    assert (ran.status, ran.out) == (0, "")
+    assert "2 tokens in this database are not valid here" in ran.err
+    assert "run: skill-registry token create NAME --read" in ran.err

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import escape, options
+from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session
@@ -234,9 +234,20 @@ def create(
 @session_command("skill-registry token list", group=token)
 @options.format_options
 def list_(session: Session) -> None:
-    """List the tokens, and when each was last used."""
-    found = session.registry.tokens().list()
-    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="No tokens.")
+    """List the tokens, and when each was last used.
+
+    A token is valid only for the user who created it, and for a database at the same path or
+    address. In a backup that you restored to another path, no token is valid.
+    """
+    tokens = session.registry.tokens()
+    emit(session, tokens.list(), COLUMNS, name=lambda one: one.name, nothing="No tokens.")
+    if ignored := tokens.ignored():
+        are = "is" if ignored == 1 else "are"
+        session.console.note(
+            f"{formatting.count(ignored, 'token')} in this database {are} not valid here: created "
+            "by another user, with another state.key, or when the database had another path or "
+            "address. To create a new token, run: skill-registry token create NAME --read"
+        )
 
 
 @session_command("skill-registry token revoke anna", group=token)

@@ -155,7 +155,10 @@ def command() -> None:
 @click.option(
     "--clients",
     metavar="URL",
-    help="Show how agents' own clients install each source from the server at this URL.",
+    help=(
+        "Show how agents' own clients install each of these sources from the server at this URL, "
+        "if it serves this registry."
+    ),
 )
 @options.format_options
 def list_(session: Session, *, remote: bool, clients: str | None) -> None:
@@ -329,9 +332,13 @@ def update(
     with waiting(session.console, "asking"):
         source = session.registry.update_source(name, as_admin=as_admin, **change)
     shown = escape.line(source.name)
-    strong = f"{source.scope}, priority {source.priority}"
-    done = f"Changed the source {shown} ({strong}): {place_of(source)}"
+    facts = [source.scope, f"priority {source.priority}"]
+    if source.review or review:
+        facts.append("under review" if source.review else "not under review")
+    done = f"Changed the source {shown} ({', '.join(facts)}): {place_of(source)}"
     session.answer(source, [done])
+    if review == "required" and not session.as_json:
+        session.console.note("To list the proposals that wait, run: skill-registry proposal list")
     if change["ref"] is not None and not session.as_json:
         session.console.note(f"To fetch it, run: skill-registry sync {shlex.quote(shown)}")
 
