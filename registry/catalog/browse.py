@@ -5,10 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from registry.catalog.copies import Copies, copies, copies_among
+from registry.catalog.copies import (
+    Alike,
+    Copies,
+    Group,
+    alike,
+    copies,
+    copies_among,
+    near_duplicates,
+)
 from registry.catalog.reading import CurrentSkill, at_version, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits, decisions
+from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
@@ -227,7 +235,8 @@ class Browse(CatalogView):
             return copies(reader, stored.place)
         seen = self._seen
         same = seen.of_name(stored.skill.name, usable=True)
-        found = copies_among(reader, stored, same, seen.listed)
+        listed = self.condition(self.filters(Filters()))
+        found = copies_among(reader, stored, same, listed)
         return [replace(group, skills=seen.localized_all(group.skills)) for group in found]
 
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
@@ -261,7 +270,7 @@ class Browse(CatalogView):
     def decided(self, personality: str) -> Decided:
         """Return the decision of a personality for each skill. Raises `PersonalityNotFound`."""
         chosen = personality_of(self.core.settings, personality)
-        return Decided.of(decisions(self.core.reader, chosen))
+        return Decided.of(self.core.reader, chosen)
 
     def sources(self) -> Sequence[Source]:
         """Return the visible sources, in order of precedence."""
@@ -285,11 +294,26 @@ class Browse(CatalogView):
         condition = self.condition(self.filters(Filters()))
         return groups.tags(self.core.reader, condition, part, limit=limit, offset=offset)
 
-    def same_names(self, *, limit: int, offset: int) -> tuple[Sequence[groups.SameName], int]:
-        """Return a page of the names that several skills share, and the number of such names."""
+    def same_names(self) -> Sequence[str]:
+        """Return the names that several skills share, the most frequent first."""
+        return groups.names(self.core.reader, self._usable())
+
+    def named(self, names: Sequence[str]) -> Sequence[groups.SameName]:
+        """Count the skills with each of these names, and their different contents."""
+        return groups.named(self.core.reader, self._usable(), names)
+
+    def _usable(self) -> Condition:
         condition, values = self.condition(self.filters(Filters(all=True)))
-        usable = f"{condition} AND {USABLE}", values
-        return groups.names(self.core.reader, usable, limit=limit, offset=offset)
+        return f"{condition} AND {USABLE}", values
+
+    def near_duplicates(self) -> Sequence[Group]:
+        """Group the near-duplicates among the listed skills; see `alike`."""
+        return near_duplicates(self.core.reader, self.condition(self.filters(Filters())))
+
+    def alike(self, some: Sequence[Group], most: int) -> Sequence[Alike]:
+        """Return groups of `near_duplicates` with at most ``most`` skills of each."""
+        found = alike(self.core.reader, some, most)
+        return [replace(one, skills=self.localized_all(one.skills)) for one in found]
 
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings of all visible skills, including invalid ones, by code."""

@@ -1,23 +1,25 @@
 """Copies (skills with the same name) and near-duplicates (similar texts under other names)."""
 
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from registry.catalog.resolve import resolve
-from registry.db.interface import Reader
+from registry.db.interface import Condition, Reader
+from registry.db.read.listing import Filters, where
 from registry.db.read.search import (
-    listed_sketches,
     same_files_as,
     sketch_at,
+    sketches_of,
     skills_of,
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
 from registry.document.minhash import are_alike, fit, keys, probes, unpacked
-from registry.model import Skill
+from registry.model import Skill, Value
 from registry.text import runs
 
 
@@ -136,10 +138,12 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     errors of `resolve`.
     """
     with reader.snapshot():
+        listed = where(reader, Filters(), reader.visibility)
         if handle is None:
             by_name = groupby(skills_sharing_names(reader), key=lambda skill: skill.name)
             found = [_related(name, list(some)) for name, some in by_name]
-            return [*found, *_alike(reader)]
+            near = alike(reader, near_duplicates(reader, listed))
+            return found + [Copies(one.skills[0].name, "alike", one.skills) for one in near]
         # If several skills have the name, `resolve` would raise an error. Here the answer may
         # include all of them, so try the handle as a name first.
         namesakes = skills_sharing_names(reader, handle) or skills_sharing_names(
@@ -147,26 +151,27 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
         )
         if not namesakes:
             return []
-        name = namesakes[0].name
-        found = [_related(name, namesakes)] if len(namesakes) > 1 else []
-        alike = tuple(_like(reader, namesakes[0]))
-    return [*found, Copies(name, "alike", alike)] if alike else found
+        return _copies(reader, namesakes[0], namesakes, listed)
 
 
 def copies_among(
-    reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
+    reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Condition
 ) -> list[Copies]:
     """Return the copies of one skill, as `copies` does, in a view that doesn't show all skills.
 
-    ``same`` holds the usable versions in the view that have the skill's name. ``listed`` holds all
-    versions that the view lists.
+    ``same`` holds the usable versions in the view that have the skill's name. ``listed`` is the
+    condition of the skills that the view lists.
     """
-    name = stored.skill.name
     with reader.snapshot():
-        namesakes = list(skills_of(reader, same).values())
-        alike = tuple(_like(reader, stored.skill, listed))
-    found = [_related(name, namesakes)] if len(namesakes) > 1 else []
-    return [*found, Copies(name, "alike", alike)] if alike else found
+        return _copies(reader, stored.skill, list(skills_of(reader, same).values()), listed)
+
+
+def _copies(
+    reader: Reader, skill: Skill, namesakes: Sequence[Skill], listed: Condition
+) -> list[Copies]:
+    like = tuple(_like(reader, skill, listed))
+    found = [_related(skill.name, namesakes)] if len(namesakes) > 1 else []
+    return [*found, Copies(skill.name, "alike", like)] if like else found
 
 
 def _related(name: str, skills: Sequence[Skill]) -> Copies:
@@ -175,22 +180,48 @@ def _related(name: str, skills: Sequence[Skill]) -> Copies:
     return Copies(name, "identical" if len(hashes) == 1 else "differing", tuple(newest))
 
 
-def _alike(reader: Reader) -> Iterator[Copies]:
-    """Yield each listed skill that has near-duplicates under other names, with these skills."""
-    texts = listed_sketches(reader)
-    groups = [[one, *others] for one, others in gathered(list(texts), texts).items() if others]
-    known = skills_of(reader, [one for group in groups for one in group])
-    for group in groups:
-        first, *others = (known[one] for one in group)
-        if like := tuple(one for one in others if one.name != first.name):
-            yield Copies(first.name, "alike", (first, *like))
+@dataclass(frozen=True, slots=True)
+class Alike(Value):
+    """Near-duplicates with different names, by name: the first ``skills`` of ``total`` skills."""
+
+    skills: tuple[Skill, ...]
+    total: int
 
 
-def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
+Group: TypeAlias = Sequence[int]
+"""The version ids of near-duplicates with different names, by name."""
+
+
+def near_duplicates(reader: Reader, listed: Condition) -> list[Group]:
+    """Group the near-duplicates among the skills that meet a condition, by name.
+
+    A group has the skill whose name comes first, and its near-duplicates with other names.
+    """
+    names: dict[int, str] = {}
+    sketches: dict[int, bytes] = {}
+    for one, name, data in sketches_of(reader, listed):
+        names[one], sketches[one] = name, bytes(data)
+    return [
+        array("q", [first, *others])
+        for first, some in gathered(list(names), sketches).items()
+        if (others := [one for one in some if names[one] != names[first]])
+    ]
+
+
+def alike(reader: Reader, groups: Sequence[Group], most: int | None = None) -> list[Alike]:
+    """Return groups of `near_duplicates` with at most ``most`` skills of each."""
+    known = skills_of(reader, [one for group in groups for one in group[:most]])
+    shown = ((tuple(known[one] for one in group[:most] if one in known), group) for group in groups)
+    return [Alike(some, len(group)) for some, group in shown if some]
+
+
+def _like(reader: Reader, skill: Skill, listed: Condition) -> Iterator[Skill]:
     """Yield the listed skills with other names and nearly the same text as the skill."""
     mine = fit(sketch_at(reader, skill))
-    found = listed_sketches(reader, listed, sharing=probes(mine))
+    found = sketches_of(reader, listed, sharing=probes(mine))
     like = [
-        one for one, theirs in found.items() if are_alike(unpacked(mine), unpacked(fit(theirs)))
+        one
+        for one, name, theirs in found
+        if name != skill.name and are_alike(unpacked(mine), unpacked(fit(bytes(theirs))))
     ]
-    return (one for one in skills_of(reader, like).values() if one.name != skill.name)
+    return iter(skills_of(reader, like).values())

@@ -157,7 +157,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
         routes=[
             *both("/", "/index.json", page(pages.start, " ".join(PARAMETERS))),
             *both("/tags", "/tags.json", page(lists.tags, "q page")),
-            *both("/copies", "/copies.json", page(lists.copies, "page")),
+            *both("/copies", "/copies.json", page(lists.copies, "relation page")),
             *both("/compare", "/compare.json", page(compare.side_by_side, "ref", of_disk=True)),
             *both("/install", "/install.json", page(compare.together, "ref")),
             Route("/skills", _all_skills),

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from registry.errors import UsageProblem
 from registry.model import record
 from registry.web.answers import PageContent, Visit, beyond
 from registry.web.query_params import number_of
@@ -33,18 +34,34 @@ def tags(visit: Visit) -> PageContent:
     )
 
 
+GROUPS: Final = 50
+"""Number of groups of near-duplicates on a page."""
+
+SHOWN: Final = 4
+"""Maximum number of skills that the page lists for each group."""
+
+
 def copies(visit: Visit) -> PageContent:
-    """List the names that several skills share."""
+    """List the names that several skills share, or the near-duplicates with different names."""
+    relation = visit.request.query_params.get("relation") or None
+    if relation not in {None, "alike"}:
+        raise UsageProblem(message=f"relation can't be {relation!r:.60}; it is: alike")
     page = number_of(visit.request.query_params, "page") or 1
-    offset = min((page - 1) * NAMES, 1_000_000)
-    found, total = visit.cached(
-        ("names", page), lambda: visit.view.same_names(limit=NAMES, offset=offset)
+    view, size = visit.view, NAMES if relation is None else GROUPS
+    # The pages share one list of all names, or of all groups.
+    listed = view.same_names if relation is None else view.near_duplicates
+    every = visit.cached(("copies", relation), listed)
+    total, some = len(every), every[(page - 1) * size : page * size]
+    found = visit.cached(
+        ("copies", relation, page),
+        lambda: view.named(some) if relation is None else view.alike(some, SHOWN),
     )
-    pages = -(-total // NAMES)
+    pages = -(-total // size)
     facts: dict[str, Any] = {"total": total, "page": page, "pages": pages}
+    title, key = ("Copies", "names") if relation is None else ("Near-duplicates", "groups")
     return PageContent(
-        "names.html",
-        lambda: {**facts, "title": "Copies", "names": found},
-        lambda: {**facts, "names": record(list(found))},
+        f"{key}.html",
+        lambda: {**facts, "title": title, key: found},
+        lambda: {**facts, key: record(list(found))},
         status=beyond(page, pages),
     )

@@ -108,7 +108,11 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
         "List all tags, the most frequent first.",
         (("q", {"type": "string"}, "Only tags that contain this text."), _PAGE),
     ),
-    ("/copies.json", "List the names that several skills have.", (_PAGE,)),
+    (
+        "/copies.json",
+        "List the names that several skills have, or groups of near-duplicates.",
+        (("relation", {"enum": ["alike"]}, "List near-duplicates with different names."), _PAGE),
+    ),
     (
         "/compare.json",
         "Compare two or three skills.",

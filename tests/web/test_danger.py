@@ -146,9 +146,14 @@ def test_each_result_shows_how_large_and_how_used_it_is_and_whether_it_is_deprec
     for _ in range(2):
         registry.toolset("native").call("read_skill", {"name": "twice"})
     registry.core.usage.write()
+    reason = "Version 1.0 is deprecated: old."
     for path in ("/?q=calm+twice", "/?sort=name", "/compare?ref=calm&ref=twice"):
-        text = danger.get(path).text
-        assert text.count('<span class="badge quiet">deprecated</span>') == 1, path
+        links = [given for tag, given in danger.get(path).page.elements if tag == "a"]
+        assert [one for one in links if one.get("title")] == [
+            {"class": "badge quiet", "href": "/skills/calm#deprecated", "title": reason}
+        ], path
+    assert 'id="deprecated"' in danger.get("/skills/calm").text
+    assert reason in danger.get("/skills/calm").page.text
     page = danger.get("/").page
     assert page.text.count("read 2 times") == 2  # most used, and in the list
     assert page.text.index("deprecated") > page.text.index("calm")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import write_skill
-from tests.web.conftest import serving
+from tests.web.conftest import LETTER, serving
 
 
 @pytest.mark.both
@@ -39,6 +39,65 @@ def test_names_that_several_skills_have_are_listed(site, registry, tmp_path):
     assert len(site.get(link).page.names()) >= 2
     _, shown = registry.tokens().create("anna", source="mine")
     assert site.ask("/copies.json", Authorization=f"Bearer {shown}").json["total"] == 0
+
+
+def near(answer):
+    return [([one["ref"] for one in it["skills"]], it["total"]) for it in answer.json["groups"]]
+
+
+@pytest.mark.both
+def test_near_duplicates_with_different_names_are_listed_by_the_page(site, registry, tmp_path):
+    letters = ["letters-0", "letters-1", "letters-2"]
+    assert near(site.get("/copies.json", relation="alike")) == [(letters, 3)]
+    (link,) = [one for one in site.get("/copies").page.links if "relation=alike" in one]
+    page = site.get(link).page
+    assert "1 group" in page.text
+    assert "/copies/letters-0" in page.links
+    assert {"/skills/letters-1", "/skills/letters-2"} <= set(page.links)
+    body = "".join(f"{step}. Take step {step} of it.\n" for step in range(30))
+    for number in range(60):
+        for name in ("a", "b", "c", "d", "e"):
+            about = f"Does number {number} with all of its {number * 7} further parts."
+            write_skill(
+                tmp_path / "many" / f"z{number:02}-{name}",
+                description=about,
+                body=body.replace("of it", f"of {number}") + f"Version {name}.\n",
+            )
+    registry.sync(str(tmp_path / "many"), name="many")
+    told = site.get("/copies.json", relation="alike").json
+    assert (told["total"], told["page"], told["pages"]) == (61, 1, 2)
+    first, *_, last = near(site.get("/copies.json", relation="alike", page=2))
+    assert first == ([f"z49-{name}" for name in "abcd"], 5)
+    assert last == ([f"z59-{name}" for name in "abcd"], 5)
+    found = [one.skills[0].ref for one in registry.copies() if one.relation == "alike"]
+    assert found == ["letters-0", *(f"z{number:02}-a" for number in range(60))]
+    assert site.ask("/copies?relation=alike&page=3").status == 404
+    assert site.ask("/copies?relation=same").status == 400
+
+
+@pytest.mark.both
+def test_a_limited_visitor_sees_near_duplicates_only_among_its_own_skills(
+    site, registry, library, tmp_path
+):
+    def ask(source):
+        _, shown = registry.tokens().create(source, source=source)
+        return site.ask("/copies.json?relation=alike", Authorization=f"Bearer {shown}")
+
+    before = ask("mine").body
+    for name in ("aaa", "letters-1", "zzz"):
+        folder = tmp_path / "theirs" / name
+        write_skill(
+            folder,
+            description="Writes letters to customers in the tone that the house keeps, no. 9.",
+            body=LETTER,
+        )
+    write_skill(tmp_path / "alone" / "zzz", description="Other.", body=LETTER)
+    registry.sync(str(tmp_path / "theirs"), name="theirs")
+    registry.sync(str(tmp_path / "alone"), name="alone")
+    assert near(site.get("/copies.json", relation="alike"))[0][1] >= 4
+    assert ask("mine").body == before
+    assert near(ask("theirs")) == [(["aaa", "letters-1", "zzz"], 3)]
+    assert near(ask("alone")) == []
 
 
 @pytest.mark.both

@@ -25,6 +25,7 @@ PAGES = [
     "/?sort=x",
     "/tags",
     "/copies",
+    "/copies?relation=alike",
     "/?security=error",
     "/skills/beast",
     "/skills/deleted",

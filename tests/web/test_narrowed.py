@@ -137,6 +137,7 @@ def urls():
     plain += [f"/index.json?{urlencode({key: value})}" for key, value in FILTERS]
     plain += ["/index.json?limit=2&page=2", "/index.json?sort=created&reverse=1", "/nothing-here"]
     plain += ["/personalities/coder", "/personalities/other.json", "/findings.json?code=no-name"]
+    plain += ["/copies.json", "/copies.json?relation=alike", "/copies?relation=alike", "/tags.json"]
     for query in QUERIES:
         asked = quote(query)
         plain += [f"/?q={asked}", f"/index.json?q={asked}", f"/index.json?q={asked}&tag=open"]

@@ -58,18 +58,31 @@ def decisions(
     skills with this name. ``source_id`` limits the result to this source, and includes its shadowed
     skills.
     """
-    is_one_source = source_id is not None
+    among = {"name": name, "source_id": source_id}
+    for one, choice in _judged(reader, personality, Host(environ), whole=True, **among):
+        yield one.id, one.skill, choice
+
+
+def _judged(
+    reader: Reader,
+    personality: Personality | None,
+    host: Host,
+    *,
+    whole: bool = False,
+    **among: Any,
+) -> Iterator[tuple[Candidate, Decision]]:
+    """Yield the candidates of `decisions`, each with its decision."""
+    is_one_source = among.get("source_id") is not None
     if personality is None:
-        some = candidates(reader, judged=is_one_source, name=name, source_id=source_id)
-        for one in some:
-            yield one.id, one.skill, HIDDEN if one.hidden == 1 else NO_PERSONALITY
+        for one in candidates(reader, judged=is_one_source, whole=whole, **among):
+            yield one, HIDDEN if one.hidden == 1 else NO_PERSONALITY
         return
-    decided = list(_decided(reader, personality, Host(environ), name=name, source_id=source_id))
+    decided = list(_decided(reader, personality, host, whole=whole, **among))
     free = unhidden(one for one, choice in decided if choice.visible)
     for one, choice in decided:
-        is_hidden = one.id not in free if choice.visible else one.skill.shadowed
+        is_hidden = one.id not in free if choice.visible else one.shadowed == 1
         if is_one_source or not is_hidden:
-            yield one.id, one.skill, choice
+            yield one, choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +99,12 @@ class Decided:
     choices: tuple[Decision, ...]
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, Skill, Decision]]) -> Self:
-        """Gather the results of `decisions`."""
+    def of(cls, reader: Reader, personality: Personality) -> Self:
+        """Gather the decisions of a personality."""
         ids, places = array("q"), array("q")
         choices: dict[Decision, int] = {}
-        for version, _, choice in found:
-            ids.append(version)
+        for one, choice in _judged(reader, personality, Host(os.environ)):
+            ids.append(one.id)
             places.append(choices.setdefault(choice, len(choices)))
         return cls(ids, places, tuple(choices))
 
@@ -120,10 +133,10 @@ def _decided(
     for one in candidates(reader, judged=True, **among):
         tools = one.required_tools
         facts = PolicyFacts(
-            name=one.skill.name,
-            source=one.skill.source,
-            scope=one.skill.scope,
-            tags=one.skill.tags,
+            name=one.name,
+            source=one.source,
+            scope=one.scope,
+            tags=tuple(one.tags.split("\n")) if one.tags else (),
             required_tools=() if tools == "[]" else tuple(json.loads(tools)),
             needs=read_needs(one.front_matter),
             hidden=one.hidden == 1,
@@ -140,13 +153,16 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
     a precedence that an admin has set. If skills are copies, only the first is returned.
     """
     skills = list(some)
+    names = Counter(one.name for one in skills)
+    found = {one.id for one in skills if names[one.name] == 1}
+    skills = [one for one in skills if names[one.name] > 1]
     projects: dict[str, int] = {}
     highest: dict[tuple[object, ...], int] = {}
     best: dict[tuple[object, ...], int] = {}
     oldest: dict[tuple[object, ...], int] = {}
     for one in skills:
         rank, mine = one.rank, _among(one)
-        _lower(projects, one.skill.name, rank.project)
+        _lower(projects, one.name, rank.project)
         _lower(highest, mine, rank.precedence)
         _lower(best, (mine, rank.precedence, rank.owner), rank.strength)
         _lower(oldest, (mine, _content(one), rank.owner), rank.source_id)
@@ -164,10 +180,9 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
         )
 
     copies: set[tuple[object, ...]] = set()
-    found = set()
     for one in sorted(skills, key=order):
         same = _among(one), _content(one)
-        is_first = projects[one.skill.name] == one.rank.project and same not in copies
+        is_first = projects[one.name] == one.rank.project and same not in copies
         if is_first and not order(one)[0]:
             found.add(one.id)
         copies.add(same)
@@ -180,13 +195,13 @@ def _lower(known: dict[K, int], key: K, value: int) -> None:
 
 def _among(one: Candidate) -> tuple[str, int, str]:
     """Return a key that is equal for all skills that can shadow each other."""
-    team = "" if one.skill.scope == "project" else one.rank.team
-    return one.skill.name, one.rank.project, team
+    team = "" if one.scope == "project" else one.rank.team
+    return one.name, one.rank.project, team
 
 
 def _content(one: Candidate) -> str | int:
     """Return a key that is equal for copies of a skill."""
-    return one.skill.tree_hash or one.id
+    return one.tree_hash or one.id
 
 
 def decide_document(
@@ -213,8 +228,8 @@ def seen_by(core: Core, name: str, filters: Filters) -> Filters:
 
     Raises `PersonalityNotFound`.
     """
-    found = decisions(core.reader, personality(core.settings, name))
-    return replace(filters, ids=[version for version, _, choice in found if choice.visible])
+    found = _judged(core.reader, personality(core.settings, name), Host(os.environ))
+    return replace(filters, ids=[one.id for one, choice in found if choice.visible])
 
 
 def personality(settings: Settings, name: str) -> Personality:
@@ -485,16 +500,16 @@ def seen(
 
 
 def _load(reader: Reader, limits: ViewLimits, host: Host) -> ViewSkills:
-    source, scope = limits.source, limits.scope
+    among: dict[str, Any] = {"source": limits.source, "scope": limits.scope, "whole": False}
     if limits.personality is None:
-        some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
+        some = list(candidates(reader, judged=False, unusable=True, **among))
     else:
-        decided = _decided(reader, limits.personality, host, source=source, scope=scope)
+        decided = _decided(reader, limits.personality, host, **among)
         some = [one for one, choice in decided if choice.visible]
     free = unhidden(one for one in some if one.usable)
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
-    as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
+    as_stored = bool(rows) and all((one.shadowed == 1) == row.shadowed for one, row in pairs)
     # keep shadowed skills only if they are copies of visible skills
     if limits.personality is not None:
         same = {row.files for row in rows if not row.shadowed}
@@ -503,15 +518,14 @@ def _load(reader: Reader, limits: ViewLimits, host: Host) -> ViewSkills:
 
 
 def _row(one: Candidate, *, shadowed: bool) -> ViewRow:
-    skill = one.skill
     return ViewRow(
         one.id,
-        skill.ref,
-        skill.source,
-        skill.folder,
-        skill.name,
+        one.ref,
+        one.source,
+        one.folder,
+        one.name,
         one.rank.team,
-        skill.tree_hash,
+        one.tree_hash,
         one.usable == 1,
         one.hidden == 1,
         shadowed,

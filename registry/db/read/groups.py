@@ -1,5 +1,6 @@
 """Count skills by tag and by name; the results are pages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry.db.interface import Condition, Reader
@@ -44,19 +45,25 @@ class SameName(Value):
     handle: str
 
 
-def names(
-    reader: Reader, condition: Condition, *, limit: int, offset: int
-) -> tuple[list[SameName], int]:
-    """Return a page of the names that several skills share, and the number of all such names.
+def names(reader: Reader, condition: Condition) -> list[str]:
+    """Return the names that several skills share, the most frequent first."""
+    rows = reader.rows(
+        f"SELECT s.name FROM {FROM} WHERE {condition[0]} GROUP BY s.name HAVING count(*) > 1 "
+        "ORDER BY count(*) DESC, s.name",
+        list(condition[1]),
+    )
+    return [name for (name,) in rows]
 
-    The most frequent name comes first.
-    """
-    groups = f"FROM {FROM} WHERE {condition[0]} GROUP BY s.name HAVING count(*) > 1"
-    values = list(condition[1])
+
+def named(reader: Reader, condition: Condition, names: Sequence[str]) -> list[SameName]:
+    """Count the skills with each of these names that meet a condition, in the order of names."""
+    if not names:
+        return []
+    marks = ", ".join("?" * len(names))
     rows = reader.rows(
         "SELECT s.name, count(*), count(DISTINCT s.tree_hash), min(src.name || '/' || s.folder) "
-        f"{groups} ORDER BY count(*) DESC, s.name LIMIT ? OFFSET ?",
-        [*values, limit, offset],
+        f"FROM {FROM} WHERE s.name IN ({marks}) AND {condition[0]} GROUP BY s.name",
+        [*names, *condition[1]],
     )
-    total = reader.rows(f"SELECT count(*) FROM (SELECT s.name {groups}) n", values)
-    return [SameName(*row) for row in rows], total[0][0] if total else 0
+    found = {row[0]: SameName(*row) for row in rows}
+    return [found[name] for name in names if name in found]

@@ -462,21 +462,21 @@ _COUNTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Facets(Value):
-    """Counts of skills by value, the most frequent value first.
+    """Counts of skills by value, the most frequent value first, in the order of the catalogue.
 
     ``created`` and ``updated`` count by month, in order of time. ``security`` counts by the
     severity of the worst security finding.
     """
 
     tags: tuple[Facet, ...] = ()
+    security: tuple[Facet, ...] = ()
     kinds: tuple[Facet, ...] = ()
     categories: tuple[Facet, ...] = ()
     sources: tuple[Facet, ...] = ()
     scopes: tuple[Facet, ...] = ()
     statuses: tuple[Facet, ...] = ()
-    security: tuple[Facet, ...] = ()
-    created: tuple[Facet, ...] = ()
     updated: tuple[Facet, ...] = ()
+    created: tuple[Facet, ...] = ()
 
 
 def facets(reader: Reader, condition: Condition) -> Facets:
@@ -571,14 +571,12 @@ class Rank(NamedTuple):
     team: str
 
 
-_RANK: Final = len(Rank._fields)
-
-
 class Candidate(NamedTuple):
     """A skill that a policy allows or forbids; ``required_tools`` and ``front_matter`` are JSON.
 
     ``front_matter`` is None if it names no requirements. ``usable`` is 0 if the skill is invalid or
-    quarantined, or if its source is disabled.
+    quarantined, or if its source is disabled. ``tags`` holds one tag per line. ``rest`` is the row
+    from which `skill` is made; it is empty if `candidates` was not asked for whole skills.
     """
 
     id: int
@@ -586,8 +584,25 @@ class Candidate(NamedTuple):
     required_tools: str
     front_matter: str | None
     usable: int
+    ref: str
+    name: str
+    source: str
+    folder: str
+    scope: Scope
+    tags: str
+    tree_hash: str | None
+    shadowed: int
     rank: Rank
-    skill: Skill
+    rest: Sequence[Any]
+
+    @property
+    def skill(self) -> Skill:
+        """The skill as listings show it."""
+        return skill_of(self.rest)
+
+
+_BEFORE_RANK: Final = Candidate._fields.index("rank")
+_RANKED: Final = _BEFORE_RANK + len(Rank._fields)
 
 
 def candidates(
@@ -599,12 +614,14 @@ def candidates(
     source: str | None = None,
     scope: str | None = None,
     unusable: bool = False,
+    whole: bool = True,
 ) -> Iterator[Candidate]:
     """Yield the usable skills that are visible from the working folder, by name.
 
     If ``judged``, the result includes shadowed skills and front matter, because a policy will
     decide about them. ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If
-    ``unusable``, the result includes skills that can't be used.
+    ``unusable``, the result includes skills that can't be used. If not ``whole``, read only the
+    facts that a policy needs, which takes less time and memory.
     """
     visibility = reader.visibility
     front_matter, tables = "NULL", FROM
@@ -624,18 +641,19 @@ def candidates(
         if value is not None:
             condition += f" AND {column} = ?"
             values.append(value)
+    rest = f", {columns(visibility)}" if whole else ""
     rows = reader.stream(
         f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, "
-        f"CASE WHEN {OFFERABLE} THEN 1 ELSE 0 END, "
+        f"CASE WHEN {OFFERABLE} THEN 1 ELSE 0 END, {visibility.ref}, s.name, src.name, s.folder, "
+        f"src.scope, s.tags, s.tree_hash, {visibility.shadowed}, "
         f"{visibility.project}, -src.precedence, coalesce(src.owner, ''), src.strength, "
-        f"s.source_id, s.position, coalesce(src.team, ''), "
-        f"{columns(visibility)} FROM {tables} "
+        f"s.source_id, s.position, coalesce(src.team, ''){rest} FROM {tables} "
         f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )
     return (
-        Candidate(*(a, b, c, d, e), Rank._make(facts[:_RANK]), skill_of(facts[_RANK:]))
-        for a, b, c, d, e, *facts in rows
+        Candidate._make((*row[:_BEFORE_RANK], Rank._make(row[_BEFORE_RANK:_RANKED]), row[_RANKED:]))
+        for row in rows
     )
 
 

@@ -1,7 +1,7 @@
 """Read the details of search hits, near-duplicates, and skills by name."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from registry.db.interface import Condition, Reader
@@ -149,32 +149,26 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     )
 
 
-def listed_sketches(
+def sketches_of(
     reader: Reader,
-    listed: Sequence[int] | None = None,
+    condition: Condition,
     *,
     sharing: "Sequence[Sequence[Sequence[Part]]] | None" = None,
-) -> dict[int, bytes]:
-    """Return the MinHash sketch of each listed skill by id, in the order of the names.
+) -> Iterable[tuple[int, str, bytes]]:
+    """Yield the id, name and MinHash sketch of each skill that meets a condition, by name.
 
-    ``listed`` holds the ids of the versions that count as listed; None means the currently listed
-    versions. If ``sharing`` is given, return only sketches that meet this condition of
-    `minhash.probes`.
+    If ``sharing`` is given, return only sketches that meet this condition of `minhash.probes`.
     """
-    condition = f"{OFFERABLE} AND {reader.visibility.visible}"
-    values: list[object] = []
-    if listed is not None:
-        condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
+    meets, values = condition[0], list(condition[1])
     if sharing is not None:
         # The database checks this condition on the sketches before it reads any skill.
-        condition += f" AND s.id IN (SELECT skill_id FROM sketches WHERE {_any_of(sharing)})"
+        meets += f" AND s.id IN (SELECT skill_id FROM sketches WHERE {_any_of(sharing)})"
         values += [part for groups in sharing for group in groups for _, part in group]
-    rows = reader.rows(
-        f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
-        f"WHERE {condition} ORDER BY {BY_NAME}",
+    return reader.stream(
+        f"SELECT s.id, s.name, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
+        f"WHERE {meets} ORDER BY {BY_NAME}",
         values,
     )
-    return {row[0]: bytes(row[1]) for row in rows}
 
 
 def _any_of(sharing: "Sequence[Sequence[Sequence[Part]]]") -> str:
