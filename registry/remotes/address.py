@@ -23,7 +23,7 @@ HOSTS: Final[Mapping[str, str]] = {
     "github": "https://github.com/",
     "gitlab": "https://gitlab.com/",
 }
-"""The hosts of prefixes such as ``github:owner/repo``; the setting ``hosts`` adds others."""
+"""Addresses for prefixes such as ``github:owner/repo``; the setting ``hosts`` adds others."""
 
 MAX_ADDRESS: Final = 2000
 
@@ -46,7 +46,7 @@ _TREE = re.compile(
 )
 
 _TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
-"""Matches a user name in an address that is a token, and so must be kept secret.
+"""Matches a user name in an address that is a token, and therefore secret.
 
 Some hosts accept a token as the user name.
 """
@@ -59,10 +59,10 @@ WEB_SCHEMES: Final = frozenset({"http", "https"})
 class Address:
     """An address from which skills are fetched.
 
-    ``kind`` is git, archive, a kind that a package adds, or ``web``: an http address whose kind
-    must be asked from the server. ``ref``, ``part`` and ``only`` are as in `model.Remote`.
-    ``is_short`` is True if the user typed ``owner/repo``, which has the same form as a skill's
-    ``source/skill``.
+    ``kind`` is git, archive, a kind that a package adds, or ``web``. The kind ``web`` is an http
+    address whose real kind only the server knows. ``ref``, ``part`` and ``only`` have the same
+    meaning as in `model.Remote`. ``is_short`` is True if the user typed ``owner/repo``, which looks
+    like a skill's ``source/skill``.
     """
 
     kind: str
@@ -74,12 +74,12 @@ class Address:
 
     @property
     def host(self) -> str:
-        """The host and path of a site, from which the name of a new source is made."""
+        """The host and path of a site; they become the name of a new source."""
         return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
 
     @property
     def telling(self) -> str:
-        """The path from which the name of a new source is made."""
+        """The path that becomes the name of a new source."""
         path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
         path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
         if not path.strip("/") and "://" in self.url:
@@ -92,14 +92,14 @@ class Address:
 def parse_address(
     text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
 ) -> Address | None:
-    """Parse a typed address. Returns None if the text is a folder or a name.
+    """Parse a typed address; return None if the text is a folder or a name.
 
     ``hosts`` are used in addition to `HOSTS`. ``kinds`` are the kinds of sources that packages add.
     Raises `AddressInvalid`.
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
-    # An existing file's name may contain any character.
+    # the name of an existing file may contain any character
     is_file = os.path.isfile(os.path.expanduser(text))
     bare, _, fragment = (text, "", "") if is_file else text.partition("#")
     found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
@@ -143,10 +143,11 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
-    # The user mistyped the address: the file isn't an archive. Its name must not be sent to a host.
+    # The user mistyped the address: this file isn't an archive. Its name must not be sent to a
+    # host.
     if os.path.isfile(file):
         return Address("archive", f"file://{quote(file)}") if is_archive(text) else None
-    # The name of a missing archive is a typing error too, and must not be sent to a host.
+    # The name of a missing archive is also a typing error, and must not be sent to a host.
     is_file = text.startswith((".", "~", "/")) or is_archive(text)
     short = None if is_file else _SHORT.fullmatch(text)
     return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
@@ -206,7 +207,7 @@ def _path_of(url: str) -> str:
 
 
 def _of_file(text: str, path: str) -> Address:
-    """Return the address of an archive, or of the git repository that contains the path."""
+    """Return the address of an archive, or of the git repository that contains ``path``."""
     if is_archive(path) and os.path.isfile(path):
         return Address("archive", text)
     part, above = "", path
@@ -230,7 +231,7 @@ def is_archive(path: str) -> bool:
 
 
 def _check(found: Address, text: str) -> None:
-    """Raise `AddressInvalid` if git or another program could misread the address."""
+    """Raise `AddressInvalid` if git or another program could misinterpret the address."""
     if found.kind in {"git", "web"}:
         check_git_url(found.url, text)
     if found.ref is not None:
@@ -248,7 +249,7 @@ def check_ref(ref: str, shown: str) -> None:
 
 
 def check_git_url(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` if git or ssh could read ``url`` as an option or a command."""
+    """Raise `AddressInvalid` if git or ssh could interpret ``url`` as an option or a command."""
     if not unquote(url).isprintable():
         raise AddressInvalid(address=shown, reason="it has control characters")
     if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
@@ -306,12 +307,12 @@ CARRYING: Final = (
     IPV4_MAPPED,
     *map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")),
 )
-"""Networks whose last 32 bits are an IPv4 address: mapped, compatible, translated and NAT64."""
+"""Networks with an IPv4 address in their last 32 bits: mapped, compatible, translated, NAT64."""
 
 ISATAP: Final = frozenset({0x5EFE, 0x02005EFE})
-"""Values of the third 32-bit group that mark an IPv6 address as ISATAP (RFC 5214).
+"""Values of the third 32-bit group by which an ISATAP address (RFC 5214) is recognized.
 
-The last group of such an address is an IPv4 address.
+The last group of an ISATAP address is an IPv4 address.
 """
 
 RESERVED: Final = tuple(
@@ -325,11 +326,11 @@ RESERVED: Final = tuple(
 )
 """Networks that are private, deprecated or for special use.
 
-Don't use the standard library's list, because it depends on the Python version.
+The standard library's list isn't used, because it depends on the Python version.
 """
 
 PLAIN: Final = "/%:=&~+!$,;'@()*[]"
-"""Characters that stay unquoted in addresses (as in `urllib.request`)."""
+"""Characters that stay unquoted in addresses, as in `urllib.request`."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -337,7 +338,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 def normalize_url(url: str) -> str:
     """Return a repository's address in a form for comparison, without the optional ``.git``.
 
-    Addresses of the same repository have equal forms.
+    All addresses of one repository have the same form.
     """
     return url.rstrip("/").removesuffix(".git")
 
@@ -346,7 +347,7 @@ def redacted(url: str) -> str:
     """Return an address for messages, without the password, the query and the fragment."""
     try:
         parts = urlsplit(url)
-        port_of(parts)  # a ValueError: the "port" may be part of a password that contains a slash
+        port_of(parts)  # a ValueError means that the "port" may be part of a password with a slash
         place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError:
         return "an invalid address"
@@ -358,7 +359,7 @@ def resolved(base: str, url: str = "") -> str:
     """Return the absolute address of ``url``, which is relative to ``base``.
 
     The user name and the fragment are left out. Raises `RemoteInvalid` if the result leads from
-    https to http, or uses any scheme but these two.
+    https to http, or has another scheme.
     """
     before = split(base)
     try:
@@ -401,28 +402,28 @@ def port_of(parts: SplitResult) -> int:
 def origin_of(parts: SplitResult) -> tuple[str, int | None]:
     """Return the host and port of an address.
 
-    A password is only sent to an address with the same host and port as the address that it was
-    given for. The port is None if it is the default of the scheme, because an http server may
-    redirect to https on its host.
+    The client sends a password only to the host and port of the address with the password. The port
+    is None if it is the default of the scheme, because an http server may redirect to https on its
+    host.
     """
     port = port_of(parts)
     return host_of(parts), None if port == PORTS[parts.scheme] else port
 
 
 def stranger_reason(reason: str, url: str) -> str:
-    """Return a message for an address in a lock file to which no request is sent.
+    """Return a message about an address in a lock file to which no request is sent.
 
-    The message gives the reason, and explains how to allow the request.
+    The message gives the reason, and tells the user how to allow the request.
     """
     command = f"skill-registry sync {shlex.quote(url)}"
     return f"{reason}, and only a lock file names it. If you trust it, run: {command}"
 
 
 def place_of(address: IPAddress) -> str:
-    """Return the kind of network of an IP address.
+    """Return the type of network to which an IP address belongs.
 
-    The kinds are "public", "private", "link-local" and "loopback". If an IPv6 address contains an
-    IPv4 address that isn't public, return the kind of the IPv4 address.
+    The types are "public", "private", "link-local" and "loopback". If an IPv6 address contains an
+    IPv4 address that isn't public, return the type of the IPv4 address.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address == IPV6_LOOPBACK:

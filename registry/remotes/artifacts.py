@@ -1,4 +1,7 @@
-"""Cache a remote's downloads between runs, by their digests, and read archives as files."""
+"""Cache downloads from remote sources by their digests, and read archives as files.
+
+The cache stays between runs.
+"""
 
 import errno
 import hashlib
@@ -52,11 +55,11 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of this user with downloaded files, and notes about them.
+    """A folder of this user with downloaded files, and notes about the files.
 
-    Files are named by their SHA-256. ``notes`` are JSON data in the format of the source's kind.
-    They are only hints, because each file is verified by its digest. Only one process at a time
-    uses the folder, but it may use several threads.
+    The name of a file is its SHA-256. ``notes`` are JSON data, in a format that depends on the kind
+    of the source. They are only hints, because the digest of each file is verified. Only one
+    process at a time uses the folder, but it may use several threads.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -67,7 +70,7 @@ class ArtifactCache:
             self.notes = notes if isinstance(notes, dict) else {}
 
     def noted(self, key: str) -> Mapping[str, Any]:
-        """Return the note with this key. Returns an empty mapping if the note isn't a mapping."""
+        """Return the note with this key; if it isn't a mapping, return an empty mapping."""
         found = self.notes.get(key)
         return found if isinstance(found, dict) else {}
 
@@ -99,7 +102,7 @@ class ArtifactCache:
         return digest, answer.headers
 
     def has(self, digest: str) -> bool:
-        """Return True if a file with this digest is in the cache. Only `open` verifies the file."""
+        """Tell whether a file with this digest is in the cache; only `open` verifies the file."""
         return self._folder.holds(digest)
 
     def open(self, digest: str) -> BufferedReader:
@@ -116,7 +119,7 @@ class ArtifactCache:
         return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove all files except the notes and the files with these digests."""
+        """Remove all files except the notes and files with these digests."""
         for entry in self._folder.entries():
             if entry.name != NOTES and entry.name not in digests:
                 remove_tree(Place(self._folder, entry.name))
@@ -130,9 +133,9 @@ class ArtifactCache:
 
 @contextmanager
 def open_cache(state: str) -> Iterator[ArtifactCache]:
-    """Open the artifact cache in ``state`` (mode 0700). The folder is created if it is missing.
+    """Open the artifact cache in ``state`` (mode 0700); create the folder if it is missing.
 
-    Raises OSError, or `NotOurs` if the folder isn't private to this user.
+    Raises OSError, or `NotOurs` if other users can access the folder.
     """
     above, name = os.path.split(os.path.abspath(state))
     make_path(above, OWN)
@@ -153,7 +156,7 @@ def made_at(headers: HTTPMessage) -> int | None:
 
 
 def past(seconds: float) -> int | None:
-    """Return a server's time in seconds, or None if it isn't a plausible time in the past."""
+    """Return a time from a server in seconds; None if it isn't a plausible time in the past."""
     return int(seconds) if 0 < seconds < time.time() else None
 
 
@@ -162,7 +165,7 @@ Stored = str | dict[str, str]
 
 
 class Part(NamedTuple):
-    """Files by their paths, and a function that yields the bytes of some of them."""
+    """Files by their paths, and a function that yields the bytes of selected files."""
 
     blobs: Mapping[str, Blob]
     read: Callable[[Collection[str]], Iterator[tuple[str, bytes]]]
@@ -171,8 +174,8 @@ class Part(NamedTuple):
 def packed(opened: Callable[[], IO[bytes]], room: ArchiveLimits, refuse: Refuse = strictly) -> Part:
     """Return the files of an archive.
 
-    If one folder contains all files, it is left out of their paths. ``opened`` is called each time
-    the archive is read. Raises `BadArchive`, `TooMuch`.
+    If one folder contains all files, their paths don't include this folder. ``opened`` is called
+    each time the archive is read. Raises `BadArchive`, `TooMuch`.
     """
     found: dict[str, Blob] = {}
     for path, executable, data in unpack(opened(), room, refuse):
@@ -203,7 +206,7 @@ def packed(opened: Callable[[], IO[bytes]], room: ArchiveLimits, refuse: Refuse 
 
 
 def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
-    """Return files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
+    """Return files that were downloaded separately. Raises `BadArchive`, FileNotFoundError."""
     blobs: dict[str, Blob] = {}
     paths = Paths()
     for path, digest in files.items():
@@ -221,7 +224,7 @@ def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: FetchLimits) -> Part:
-    """Return the files of a skill from its cached form.
+    """Return the files of a skill, given its cached form.
 
     Raises `BadArchive`, `TooMuch`, FileNotFoundError.
     """
@@ -241,8 +244,8 @@ AT_ONCE: Final = 4
 """Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # the name is a state, like `RemoteInvalid`
-    """The index removed a skill, so no version of the skill may stay here.
+class Removed(Exception):  # the name is a state, as in `RemoteInvalid`
+    """The index has removed a skill, so all versions of the skill must be removed here.
 
     The message gives the reason.
     """
@@ -250,10 +253,10 @@ class Removed(Exception):  # the name is a state, like `RemoteInvalid`
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The skills of an index by their folders, with the cached form of each.
+    """The skills of an index by folder, with the cached form of each.
 
-    ``failed`` has the skills that could not be fetched as the index offers them. Some of them keep
-    their former version. ``parts`` is None if nothing changed since the known version.
+    ``failed`` has the skills that could not be fetched. Some of them keep their former version.
+    ``parts`` is None if nothing has changed since the known version.
     """
 
     parts: dict[str, Part] | None
@@ -262,7 +265,7 @@ class FetchResult:
     failed: set[str]
 
     def tree(self, made_at: int | None) -> Snapshot | None:
-        """Return the snapshot of the skills, or None if its version is the known version."""
+        """Return the snapshot of the skills; None if its version is the known version."""
         parts = self.parts
         if parts is None:
             return None
@@ -283,7 +286,7 @@ class FetchResult:
 def files_of(stored: Iterable[object]) -> set[str]:
     """Return the digests of all cached files of skills.
 
-    ``stored`` comes from notes; invalid notes are skipped.
+    ``stored`` comes from the notes; invalid notes are skipped.
     """
     found: set[str] = set()
     for one in filter(is_stored, stored):
@@ -292,9 +295,9 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version (a digest) of all skills.
+    """Return the version of all skills together, which is a digest.
 
-    ``stored`` has the cached form of each skill by its folder.
+    ``stored`` has the cached form of each skill by folder.
     """
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
@@ -319,9 +322,9 @@ def fetch_skills(
 ) -> FetchResult:
     """Fetch and open skills in the given order, unless their version is ``known``.
 
-    ``wanted`` has a function for each skill. The function fetches the skill, or raises
-    `RemoteProblem`, `BadArchive` or `Removed`. A skill that can't be fetched keeps its version from
-    ``before``. Raises `RemoteProblem` if no skill is left.
+    ``wanted`` has a function for each skill, which fetches the skill or raises `RemoteProblem`,
+    `BadArchive` or `Removed`. If a skill can't be fetched, it keeps its version from ``before``.
+    Raises `RemoteProblem` if no skill is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -403,7 +406,7 @@ def _is_digest(value: object) -> bool:
 def open_archive(
     url_or_file: str, state: str, known: str | None, bounds: FetchLimits
 ) -> Iterator[Snapshot | None]:
-    """Open the files of a zip or tar archive. Yields None if its SHA-256 is still ``known``."""
+    """Open the files of a zip or tar archive; yield None if its SHA-256 is still ``known``."""
     if "://" not in url_or_file:
         data, changed = read_local(url_or_file, bounds.bytes)
         version = f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -422,14 +425,14 @@ def open_archive(
         else:
             opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
-        if found is not None:  # None means that the checkout already has these files
+        if found is not None:  # None means that the checkout already has the files of this archive
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             cache.note({"version": version, **seen})
             cache.keep_only(())
 
 
 def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
-    """Return request headers with which a server sends the file only if it has changed."""
+    """Return request headers that ask a server to send the file only if it has changed."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or cache.notes.get("version") != known:
         return {}
@@ -438,7 +441,7 @@ def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
 
 
 def read_local(path: str, most: int) -> tuple[bytes, int]:
-    """Return a file's bytes and modification time. Raises RemoteUnreachable, RemoteTooLarge."""
+    """Return a file's bytes and modification time. Raises `RemoteUnreachable`, `RemoteTooLarge`."""
     try:
         content = read_file(os.path.realpath(os.path.expanduser(path)), most)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Find the skill folders of a remote, and the files of its skills.
+"""Find the folders of skills in a remote source, and the files of these skills.
 
 The rules are those of the ``skills`` client.
 """
@@ -24,17 +24,17 @@ CONTAINERS: Final = (
     *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
     *(f".{name}/skills" for name in AGENT_FOLDERS),
 )
-"""Folders that contain skills, down to `NESTED` levels below them."""
+"""Folders that contain skills, at most `NESTED` levels below them."""
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
-"""Kinds of remotes in which skills are only searched in the usual folders.
+"""Kinds of remote sources in which only the usual folders are searched for skills.
 
-In other kinds, all folders are searched.
+For other kinds, all folders are searched.
 """
 
 NESTED: Final = 3
 ANYWHERE: Final = 5
-"""Maximum depth for the search of all folders, if the usual folders contain no skills."""
+"""Maximum depth at which all folders are searched, if the usual folders contain no skills."""
 
 PASSED_OVER: Final = frozenset({"node_modules", ".git", "dist", "build", "__pycache__"})
 
@@ -46,14 +46,14 @@ MAX_PLUGINS: Final = 2000
 MAX_NOTICES: Final = 20
 MAX_NAMED: Final = 3
 MAX_FOLDER: Final = 100
-"""Maximum length of a folder's path in a notice, in characters."""
+"""Maximum length of a folder's path in a message, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillFolders:
-    """The folders of skills, and notices about missing skills.
+    """The folders of skills, and messages about missing skills.
 
-    No folder is inside another one.
+    No folder is inside another folder of the list.
     """
 
     folders: tuple[str, ...]
@@ -61,7 +61,7 @@ class SkillFolders:
 
 
 def manifests(paths: Iterable[str], part: str | None) -> list[str]:
-    """Return the files below ``part`` that list the skill folders of a repository."""
+    """Return the files below ``part`` that list a repository's skill folders."""
     known, begin = set(paths), f"{part}/" if part else ""
     first = next((begin + one for one in MARKETPLACES if begin + one in known), None)
     return [one for one in (first, begin + PLUGIN) if one in known]
@@ -120,9 +120,9 @@ def _is_usual(folder: str, named: set[str]) -> bool:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """Return the folders that aren't inside another of the folders.
+    """Return the folders that aren't inside another folder of the list.
 
-    A folder inside a skill is a part of this skill.
+    A folder inside a skill is part of this skill.
     """
     kept: list[str] = []
     for folder in sorted(folders, key=lambda one: one.split("/")):
@@ -170,7 +170,7 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: set[str], notices: li
 def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
     """Add the folders that a plugin lists, their parent folders, and its ``skills`` folder.
 
-    They are added to ``named``, the set of folders in which skills are searched.
+    The function adds them to ``named``, the set of folders in which skills are searched.
     """
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
@@ -181,10 +181,9 @@ def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
 
 
 def _path_inside(path: object, home: str) -> str | None:
-    """Return a path from a file of the repository, relative to the repository.
+    """Return the path, relative to the repository, to which a path in one of its files refers.
 
-    ``home`` is the folder from which the path starts. Returns None if the path leads out of the
-    repository.
+    The path in the file is relative to ``home``. Returns None if it leads out of the repository.
     """
     if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
@@ -196,7 +195,7 @@ def _path_inside(path: object, home: str) -> str | None:
 def wanted_files(
     tree: Snapshot, remote: Remote, bounds: FetchLimits, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
-    """Return the files of the wanted skills, and notices about skills that are left out.
+    """Return the files of the requested skills, and messages about skills that are left out.
 
     Raises `RemoteInvalid`, `RemoteTooLarge`.
     """
@@ -223,23 +222,20 @@ def wanted_files(
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the folders that contain a file, from the nearest to the source's root."""
+    """Yield the folders that contain a file: first the nearest, last the source's root."""
     while path:
         path = path.rpartition("/")[0]
         yield path or ROOT
 
 
 def skills_of(files: Iterable[str]) -> list[str]:
-    """Return the folders that contain a skill file.
-
-    A folder inside another skill is left out.
-    """
+    """Return the folders that contain a skill file, without folders inside another skill."""
     folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
     return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
 
 
 def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return a mapping for each skill's folder: the files by their paths in that folder."""
+    """Return the files of each skill folder, by their paths in that folder."""
     known = list(files)
     found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
     for path in known:
@@ -250,9 +246,9 @@ def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the folders of the named skills.
+    """Return the folders of the skills with these names.
 
-    A name is compared with the names of folders first, then with the names of skills.
+    A name is first compared with the names of folders, then with the names of skills.
     """
     wanted = {name.casefold() for name in names}
     found = [one for one in folders if os.path.basename(one).casefold() in wanted]

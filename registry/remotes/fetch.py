@@ -68,25 +68,25 @@ DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _DRAFT: Final = "."
-"""Prefix of a new checkout's name until a source uses the checkout."""
+"""Prefix of a new checkout's name; the checkout has it until a source uses the checkout."""
 
 _BEGUN_SECONDS: Final = 86_400.0
-"""Age in seconds after which an unfinished new checkout is considered abandoned.
+"""Age after which an unfinished new checkout counts as abandoned, in seconds.
 
-A fetch takes minutes at most.
+A fetch takes only minutes.
 """
 
 
 def checkouts() -> Path:
-    """Return the folder of all checkouts of this user."""
+    """Return the folder that contains all checkouts of this user."""
     return data_folder() / "checkouts"
 
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Yield a folder for a new checkout, and the path that the checkout will have later.
+    """Yield a folder for a new checkout, and the path to which the checkout moves later.
 
-    The path is named after ``telling``. If the block raises, both are removed.
+    The path is named after ``telling``. If the block raises an error, both are removed.
     """
     _sweep()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
@@ -110,14 +110,14 @@ def _sweep() -> None:
 
 
 def tree_of(home: str) -> str:
-    """Return the folder in a checkout that contains the skills and that the source reads."""
+    """Return the folder of the skills in a checkout, which the source reads."""
     return os.path.join(home, TREE)
 
 
 def home_of(tree: str, name: str) -> str:
-    """Return the checkout of a source from the path in the source's database row.
+    """Return the checkout for the path in a source's database row.
 
-    Raises `SourceInvalid` if the path is not a checkout of this user.
+    Raises `SourceInvalid` if the path isn't a checkout of this user.
     """
     home, last = os.path.split(tree)
     above, own = os.path.split(home)
@@ -141,7 +141,7 @@ def remove_checkout(tree: str, remote: Remote, name: str) -> None:
 
 
 def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
-    """Return the recorded remote without the password or token in its address."""
+    """Return the recorded address of a remote source without its password or token."""
     asked = noted.get("asked")
     if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
         return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
@@ -153,7 +153,7 @@ def _asked(remote: Remote) -> list[str | None]:
 
 
 class Checkout:
-    """A checkout that this process has locked. It contains only files that this class writes."""
+    """A checkout that this process has locked; only this class writes files in it."""
 
     def __init__(self, home: str) -> None:
         self.home = home
@@ -164,7 +164,7 @@ class Checkout:
     @classmethod
     @contextmanager
     def locked(cls, path: str) -> Iterator[Self]:
-        """Open and lock a checkout, which is created if it is missing.
+        """Open and lock a checkout; create it if it is missing.
 
         Raises `SyncRunning` if another process has the lock, and OSError.
         """
@@ -180,11 +180,12 @@ class Checkout:
                 yield cls(path)
 
     def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
-        """Record the remote of a new checkout, or check the remote recorded for an old one.
+        """Record the remote source of a new checkout; for an old checkout, check the recorded one.
 
-        ``others`` are remotes that the checkout may also have. Raises `SourceInvalid` if another
-        remote is recorded: a database row of another user may name our checkout, and pin it to a
-        hostile commit. (Servers deliver commits even if no branch contains them.)
+        ``others`` are remote sources that the checkout may also have. Raises `SourceInvalid` if
+        another remote source is recorded: another user's database row may name this user's
+        checkout, and pin it to a hostile commit. (Servers deliver commits even if no branch
+        contains them.)
         """
         noted = self._noted(ASKED)
         if not noted:
@@ -196,16 +197,19 @@ class Checkout:
             raise SourceInvalid(path=self.home, reason=reason)
 
     def is_of(self, remote: Remote) -> bool:
-        """Tell whether this is a checkout of exactly this remote."""
+        """Tell whether this is a checkout of exactly this remote source."""
         return self._noted(ASKED).get("asked") == _asked(remote)
 
     def ask(self, remote: Remote) -> None:
-        """Record the remote that the user asks for, and forget the former pin."""
+        """Record which remote source the user requests, and delete the record of the former pin."""
         self._note(ASKED, {"asked": _asked(remote), "pin": None})
 
     @property
     def pin(self) -> tuple[str, str] | None:
-        """The recorded kind and commit of the pinned ref (see `Git.refs`), or None."""
+        """The recorded kind and commit of the pinned ref (see `Git.refs`).
+
+        None if there is no record.
+        """
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:
                 return kind, commit
@@ -213,31 +217,28 @@ class Checkout:
 
     @property
     def is_pinned_anew(self) -> bool:
-        """True if the user chose the pin after the last fetch."""
+        """Whether the user chose the pin after the last fetch."""
         return self._noted(ASKED).get("pin", "") is None
 
     def note_pin(self, kind: str, commit: str) -> None:
-        """Record the kind and commit of the pinned ref, unless they are recorded already.
+        """Record the kind and commit of the pinned ref, unless there is a record already.
 
-        Call this before a fetch, because a fetch may be interrupted.
+        Call this method before a fetch, because a fetch may be interrupted.
         """
         if self.pin is None:
             self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
 
     @property
     def version(self) -> str | None:
-        """The version that was written last.
-
-        After a crash of the computer, its files may be incomplete on disk.
-        """
+        """The version that was written last; after a system crash, its files may be incomplete."""
         version = self._was.get("version")
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version whose files are certainly on disk.
+        """Return the version whose files are on disk for certain.
 
-        Returns None if the files must be compared with the remote's. This is the case if
-        ``verify``, or if the computer may have crashed since the files were written.
+        Returns None if the files must be compared with those of the remote source. This is
+        necessary if ``verify``, or if the system may have crashed since the files were written.
         """
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
@@ -246,7 +247,7 @@ class Checkout:
     def take(
         self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: FetchLimits
     ) -> None:
-        """Change the checkout so that it contains the ``wanted`` files of the snapshot ``tree``.
+        """Change the checkout so that it has exactly the ``wanted`` files of the snapshot ``tree``.
 
         Raises `RemoteProblem`, OSError.
         """
@@ -275,10 +276,10 @@ class Checkout:
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
 
     def _sure_from(self, *, changed: bool) -> str | None:
-        """Return the boot id under which the files were written.
+        """Return the boot id of the system at the time when the files were written.
 
-        Returns None if the files were found unchanged after a reboot: then they are certainly on
-        disk.
+        Returns None if the files were found unchanged after a reboot. Then they are on disk for
+        certain.
         """
         now = this_boot()
         if changed or now is None or not self._was:
@@ -286,7 +287,7 @@ class Checkout:
         return None if self._was.get("boot") != now else now
 
     def _found(self) -> list[str]:
-        """Return the paths of all files on disk, including files that aren't recorded."""
+        """Return the paths of all files on disk, including files without a record."""
         found = []
         for holder, folders, files in os.walk(self.tree):
             links = [name for name in folders if os.path.islink(os.path.join(holder, name))]
@@ -295,14 +296,14 @@ class Checkout:
         return found
 
     def _remove_empty(self) -> None:
-        """Remove empty folders, because a new file may need the name of a folder."""
+        """Remove empty folders, because a new file may have the same name as a folder."""
         for holder, _folders, _files in os.walk(self.tree, topdown=False):
             if holder != self.tree:
                 with suppress(OSError):
                     os.rmdir(holder)
 
     def _write(self, path: str, data: bytes, blob: Blob, made_at: int | None) -> bool:
-        """Write a file unless it already exists with the wanted bytes and mode."""
+        """Write a file, unless the file on disk already has these bytes and this mode."""
         target = Path(self.tree, path)
         mode = 0o755 if blob.executable else 0o644
         with suppress(OSError):
@@ -315,7 +316,7 @@ class Checkout:
         return True
 
     def _write_whole(self, target: Path, data: bytes, mode: int, made_at: int | None) -> None:
-        """Write a file atomically. ``made_at`` is its modification time in seconds."""
+        """Write a file atomically; ``made_at`` is its modification time in seconds since 1970."""
         draft = Path(self.home, DRAFT)
         draft.unlink(missing_ok=True)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -328,7 +329,7 @@ class Checkout:
     def _remove(self, path: str) -> None:
         target = Path(self.tree, path)
         target.unlink(missing_ok=True)
-        with suppress(OSError):  # rmdir fails at the first folder that is not empty
+        with suppress(OSError):  # rmdir fails at the first folder that isn't empty
             for folder in target.parents:
                 if folder == Path(self.tree):
                     break
@@ -346,18 +347,18 @@ class Checkout:
 
 
 SHOWN: Final = 12
-"""Number of characters of a commit that messages show."""
+"""Number of characters of a commit in messages."""
 
 
 class Pin(NamedTuple):
-    """A branch or a tag, and its commit. ``kind`` is one of the kinds in `Git.refs`."""
+    """A branch or a tag, and its commit; ``kind`` is one of the kinds in `Git.refs`."""
 
     kind: str
     commit: str
 
 
 def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) -> Pin | None:
-    """Return the current pin of the source ``name``, or None if it isn't pinned to a name.
+    """Return the current pin of the source ``name``; None if it isn't pinned to a branch or tag.
 
     Raises `PinMoved`, `RemoteProblem`.
     """
@@ -396,7 +397,7 @@ def commit_now(source: Source, bounds: FetchLimits) -> str | None:
 
 
 def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
-    """Return the recorded pin, or None if no pin can be found.
+    """Return the recorded pin, or the pin that the checkout's commit shows; None if there is none.
 
     ``found`` are the remote's refs with the name of the pin.
     """
@@ -405,7 +406,8 @@ def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
     version = checkout.version
     if version is None or checkout.is_pinned_anew:
         return Pin(*next(iter(found.items())))
-    # Earlier versions didn't record pins. Find the pin by the commit of the checkout.
+    # Earlier versions of this program didn't record pins. In that case, find the pin by the commit
+    # of the checkout.
     same = [kind for kind, commit in found.items() if commit == version]
     kinds = same or list(found)
     return Pin(kinds[0], version) if len(kinds) == 1 or same else None
@@ -417,10 +419,10 @@ PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
 TOGETHER: Final = 3.0
-"""Maximum time to collect fetched sources before they are stored together, in seconds."""
+"""Maximum time to wait for more fetched sources, to store them together, in seconds."""
 
 WINK: Final = 0.05
-"""Interval in seconds between two checks whether an interrupted fetch has ended."""
+"""Interval at which the program checks whether an interrupted fetch has ended, in seconds."""
 
 
 def fetch_sources(
@@ -431,8 +433,8 @@ def fetch_sources(
 ) -> Generator[Mapping[str, Fetched]]:
     """Fetch remote sources, and yield the results by the source's path as they arrive.
 
-    The first result comes within `TOGETHER` seconds and may be empty, so that a slow server only
-    delays its own source. A source that can't be fetched keeps its files; its result gives the
+    The first results come within `TOGETHER` seconds, and may be empty, so that a slow server delays
+    only its own source. If a source can't be fetched, it keeps its files, and its result gives the
     reason.
     """
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
@@ -467,7 +469,7 @@ def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
         return Fetched(source.remote, outcome, str(error))
     except OSError as error:
         return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
-    except Exception as error:  # a hostile server's answer must not stop other sources
+    except Exception as error:  # the answer of a hostile server must not stop other sources
         log.debug("The fetch of %s failed", source.name, exc_info=True)
         return Fetched(source.remote, "refused", internal(error))
 
@@ -480,7 +482,10 @@ def internal(error: Exception) -> str:
 def fetch(
     core: Core, remote: Remote, home: str, name: str, options: SyncOptions = PLAIN
 ) -> Fetched:
-    """Bring one checkout up to date. Raises `RemoteProblem`, `SourceInvalid`, OSError."""
+    """Update a checkout to the current version.
+
+    Raises `RemoteProblem`, `SourceInvalid`, OSError.
+    """
     bounds = FetchLimits()
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)

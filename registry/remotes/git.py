@@ -1,11 +1,11 @@
 """Read the files of a git repository with the installed git, but without a git checkout.
 
 Git provides credentials, ssh and proxies. It fetches commits, trees and the blobs of skills into a
-bare repository of ours. It never writes a file of the remote repository. So no hook, filter, link
-or attribute of the remote repository takes effect.
+bare repository of this program. Git never writes files of the remote repository to disk. So no
+hook, filter, link or attribute of that repository has an effect.
 
-The server or the address may be hostile. So protocols are limited, git never prompts, and bytes and
-time are bounded.
+The server or the address may be hostile. So only some protocols are allowed, git never prompts, and
+bytes and time are limited.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from registry.remotes.snapshot import Blob, FetchLimits, Paths, SkippedFiles, Sn
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
 """Prefixes of environment variables that are passed to git.
 
-They are about connections, not about working folders.
+These variables are about connections, not about working folders.
 """
 
 _SETTINGS: Final = (
@@ -45,23 +45,23 @@ _SETTINGS: Final = (
 _SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
 _LIMITED: Final = 'ulimit -f "$0"; ulimit -d "$1"; shift; exec "$@"'
-"""Shell command that limits git's memory and the size of the files that git writes.
+"""Shell command that limits git's memory and the size of its files, and then starts git.
 
-Then it starts git. Git keeps all refs of a server in memory. It refuses a pack that is too large
-while receiving it. If the user already has a lower limit, that limit stays.
+Git stores all refs of a server in memory. It refuses a pack that is too large while it receives the
+pack. If the user's limit is already lower, it stays.
 """
 
 _BLOCK: Final = 512
-"""Unit of the shell's file size limit, in bytes."""
+"""The shell's unit for file sizes, in bytes."""
 
 _MEMORY: Final = 2 << 20
 """Maximum memory for git, in kilobytes."""
 
 MAX_SAID: Final = 16 << 20
 MAX_COMPLAINT: Final = 1 << 16
-"""Maximum size of git's error output that is kept, in bytes.
+"""Maximum size of git's error output in memory, in bytes.
 
-The rest is read and dropped, so that git doesn't block.
+The rest is read and discarded, because otherwise git would wait.
 """
 
 _AWAY: Final = (
@@ -75,7 +75,7 @@ _USUAL: Final = (
     "Please make sure you have the correct access rights",
     "and the repository exists.",
 )
-"""Lines that git adds to its errors, whatever the error is."""
+"""Lines that git adds to many errors; they don't describe the error."""
 
 _MOVED = re.compile(r"returned error: 30[12378]\b")
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
@@ -96,22 +96,22 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(stream: IO[bytes], data: bytes) -> None:
-    with suppress(OSError, ValueError):  # git may end before it has read everything
+    with suppress(OSError, ValueError):  # git may end before it has read all of its input
         stream.write(data)
         stream.close()
 
 
 def _hear(stream: IO[bytes], said: list[bytes]) -> None:
-    with suppress(OSError, ValueError):  # the stream may be closed
+    with suppress(OSError, ValueError):  # the stream may be closed already
         said.append(stream.read(MAX_COMPLAINT))
         while stream.read(1 << 16):
             pass
 
 
 def _without_netrc() -> dict[str, str]:
-    """Return environment variables with which git ignores ``~/.netrc``.
+    """Return environment variables that make git ignore ``~/.netrc``.
 
-    Git still reads the user's git settings.
+    Git still uses the user's git settings.
     """
     home = os.path.expanduser("~")
     settings = os.environ.get("GIT_CONFIG_GLOBAL", os.path.join(home, ".gitconfig"))
@@ -123,7 +123,7 @@ def _without_netrc() -> dict[str, str]:
 
 
 def _environment(schemes: str) -> dict[str, str]:
-    """Return the environment for git, with the user's connection settings and without prompts."""
+    """Return the environment for git: the user's connection settings, and no prompts."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -150,28 +150,28 @@ def _environment(schemes: str) -> dict[str, str]:
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SHA256: Final = 64
-"""Number of hex digits of a commit in a repository that uses SHA-256."""
+"""Number of hexadecimal digits of a commit in a repository that uses SHA-256."""
 
 TAG: Final = "tag"
 BRANCH: Final = "branch"
 
 SEEN: Final = "refs/registry/seen"
-"""Prefix of refs in our bare repository: each points to the commit that was read last.
+"""Prefix of refs in the bare repository; each points to the commit that was read last.
 
-Each requested ref of the remote has its own.
+There is one for each requested ref of the remote repository.
 """
 
 MAX_LISTED: Final = 1_000_000
 """Maximum number of files in a commit."""
 
 LOOKED_BACK: Final = 50
-"""Maximum number of commits in which the previous commit is searched.
+"""Maximum number of commits that are searched for the previous commit.
 
-It is needed if the times of commits are wrong.
+This search is needed if the times of commits are wrong.
 """
 
 MAX_PACKS: Final = 50
-"""Number of fetches after which the repository is fetched again as a whole.
+"""Number of fetches after which the whole repository is fetched again.
 
 Each fetch adds two packs.
 """
@@ -192,9 +192,9 @@ def open_git(
 ) -> Iterator[Snapshot | None]:
     """Open a repository at ``ref``, or at its default branch if ``ref`` is None.
 
-    ``commit`` is the current commit of the ref; if None, the remote is asked for it. Yields None if
-    this commit equals ``known``. If ``part`` is given, only this folder is read. Raises
-    `RemoteProblem`.
+    ``commit`` is the current commit of the ref; if it is None, a request to the server returns it.
+    Yields None if this commit equals ``known``. If ``part`` is given, only this folder is read.
+    Raises `RemoteProblem`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
     commit = commit or git.find(ref)
@@ -212,14 +212,14 @@ def open_git(
         files, made_at = git.listed(commit, notices, part)
         yield Snapshot(commit, made_at, files, notices, partial(git.read, files))
         git.run("update-ref", seen, commit)
-    finally:  # the next fetch compares with this commit even after a refusal
+    finally:  # the next fetch compares with this commit, even if this fetch is refused
         git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: FetchLimits) -> bool:
-    """Return True if a folder of a repository differs between two commits.
+    """Tell whether a folder of a repository differs between two commits.
 
-    Also returns True if the commits can't be compared.
+    The result is also True if the commits can't be compared.
     """
     if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
         return True
@@ -234,7 +234,7 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: FetchLimits) 
 
 
 class Git:
-    """Runs git within limits, in a bare repository of ours that is filled from a remote."""
+    """Runs git with limits in a bare repository, and fetches from a remote repository into it."""
 
     _partial = True
 
@@ -248,7 +248,8 @@ class Git:
         self._deadline = time.monotonic() + bounds.seconds
         schemes = "https:ssh:git:file"
         parts = urlsplit(url)
-        # For a repository on this machine, we start git's server, so we can allow it to omit blobs.
+        # For a repository on this machine, this program starts git's server, with the permission to
+        # omit blobs.
         self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
         if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
             reason = f"{parts.scheme} does not protect files in transit: use https"
@@ -256,7 +257,7 @@ class Git:
         self._settings = [*_SETTINGS]
         if parts.scheme == "http":
             schemes += ":http"
-            # A proxy could read passwords in plain http.
+            # With plain http, a proxy could read passwords.
             self._settings.append("http.proxy=")
         self._environment = _environment(schemes)
         if bounds.anonymous:
@@ -286,7 +287,7 @@ class Git:
         at_home: bool = True,
         errors: bool = False,
     ) -> bytes:
-        """Run git to its end and return its output.
+        """Run git until it ends, and return its output.
 
         If ``errors``, return git's error output instead. Raises `RemoteProblem`.
         """
@@ -322,10 +323,10 @@ class Git:
         return process.returncode, out, b"".join(complaint)
 
     def _follow(self) -> bool:
-        """Switch to the address that the server redirects to, once.
+        """Use the address to which the server redirects, at most once.
 
         Returns False if there is no redirect to follow. Git would send the user's credentials to
-        any host, so only a redirect on the same host is followed.
+        any host, so this method follows only a redirect on the same host.
         """
         if self._is_led:
             return False
@@ -339,7 +340,7 @@ class Git:
         try:
             got = HttpClient(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
         except RemoteProblem:
-            return False  # report git's own error, which is better
+            return False  # report git's own error, because it is more precise
         found = urljoin(got, got.removesuffix(asked))
         if not got.endswith(asked) or found == base:
             return False
@@ -352,9 +353,9 @@ class Git:
         return True
 
     def left(self) -> float:
-        """Return the remaining seconds for the fetch.
+        """Return how many seconds are left for the fetch.
 
-        Raises `RemoteUnreachable` if no time is left.
+        Raises `RemoteUnreachable` if none are left.
         """
         left = self._deadline - time.monotonic()
         if left <= 0:
@@ -412,10 +413,10 @@ class Git:
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
         told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()
-        # With this status, the shell reports that git is missing.
+        # the shell returns this status if git is missing
         if code == 127 or "git: not found" in text:  # noqa: PLR2004
             return RemoteInvalid(url=self.url, reason="git is not installed")
-        # The pack was too large, so git was killed without a message.
+        # the pack was too large, so the system killed git without a message
         is_cut = text == "fetch-pack: invalid index-pack output"
         if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
@@ -430,9 +431,9 @@ class Git:
         return RemoteInvalid(url=self.url, reason=f"git reports: {told or f'exit status {code}'}")
 
     def find(self, ref: str | None) -> str:
-        """Return the commit to which a ref of the remote points now.
+        """Return the commit to which a ref of the remote repository points now.
 
-        If a tag and a branch have the same name, the tag is used.
+        If a tag and a branch have the same name, the tag counts.
         """
         if ref is None:
             commit = self._listed_refs("HEAD").get("HEAD")
@@ -445,7 +446,7 @@ class Git:
     def refs(self, ref: str) -> dict[str, str]:
         """Return the commits of the tag and of the branch with this name, by kind, the tag first.
 
-        Raises `RemoteInvalid` if the remote has neither.
+        Raises `RemoteInvalid` if the remote repository has neither.
         """
         names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
         names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
@@ -462,7 +463,10 @@ class Git:
         return found
 
     def _listed_refs(self, *names: str) -> dict[str, str]:
-        """Return the commits of those given refs that exist at the remote, in one request."""
+        """Return the commits of the given refs that exist in the remote repository.
+
+        Send one request.
+        """
         said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
         found: dict[str, str] = {}
         for line in said.decode(errors="replace").split("\n"):
@@ -472,10 +476,10 @@ class Git:
         return found
 
     def begin(self, rest: str | None, commit: str) -> None:
-        """Move the bare repository from ``rest`` to the path for use, or create a new repository.
+        """Move the bare repository from ``rest`` to its path for use, or create a new repository.
 
-        ``commit`` determines the hash format of a new repository. While a repository is used, it
-        has another path, because a killed process may leave locks or incomplete packs in it.
+        ``commit`` determines the hash format of a new repository. A repository in use has another
+        path, because a killed process may leave locks or incomplete packs in it.
         """
         shutil.rmtree(self.home, ignore_errors=True)
         if rest is not None:
@@ -489,7 +493,7 @@ class Git:
     def end(self, rest: str) -> None:
         """Move the bare repository back to ``rest``.
 
-        It is deleted instead if a new clone is better.
+        If a new clone is better, delete it instead.
         """
         shutil.rmtree(rest, ignore_errors=True)
         if self._is_sound():
@@ -498,12 +502,12 @@ class Git:
             shutil.rmtree(self.home, ignore_errors=True)
 
     def _is_sound(self) -> bool:
-        """Return True if the repository is small enough and complete.
+        """Tell whether the repository is small enough and complete.
 
-        Whether it is complete is only checked after git has failed.
+        Completeness is checked only if git has failed.
         """
         with suppress(OSError, RemoteProblem):
-            # The folder contains an index and other files for each pack.
+            # the folder contains an index and other files for each pack
             found = list(os.scandir(f"{self.home}/objects/pack"))
             packs = sum(one.name.endswith(".pack") for one in found)
             size = sum(one.stat().st_size for one in found)
@@ -513,7 +517,7 @@ class Git:
         return False
 
     def at(self, name: str) -> str | None:
-        """Return the id of the object with a name, such as ``COMMIT:FOLDER`` for a tree.
+        """Return the id of an object with a name such as ``COMMIT:FOLDER``, which is a tree.
 
         Returns None if there is no such object.
         """
@@ -521,7 +525,10 @@ class Git:
         return out.decode().strip() if code == 0 else None
 
     def fetch(self, commit: str, before: str | None) -> bool:
-        """Fetch a commit and its trees. Returns False if ``before`` is not an ancestor of it."""
+        """Fetch a commit and its trees.
+
+        Return False if ``before`` isn't an ancestor of the commit.
+        """
         refspec = f"+{commit}:refs/registry/new"
         if before is None:
             self._fetch("--depth=1", refspecs=[refspec])
@@ -529,15 +536,15 @@ class Git:
         when = self.made_at(before)
         try:
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
-        except RemoteProblem:  # no commit may be as new; the next fetch reports other problems
+        except RemoteProblem:  # no commit may be that new; the next fetch reports other problems
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
         return self._ended("merge-base", "--is-ancestor", before, commit)[0] == 0
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
         """Fetch objects.
 
-        If ``settled``, git tells the server which commits are present here, so that only new
-        objects are sent.
+        If ``settled``, git tells the server which commits exist here, so that the server sends only
+        new objects.
         """
         said = self.run(
             *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
@@ -550,7 +557,7 @@ class Git:
             self._partial = False
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs in one request. Blobs that exist locally are not fetched again."""
+        """Fetch blobs in one request; existing local blobs aren't fetched again."""
         if self._partial:
             self._fetch(refspecs=ids, settled=False)
 
@@ -559,7 +566,7 @@ class Git:
     ) -> tuple[dict[str, Blob], int | None]:
         """Return the regular files of a commit (below ``part``), and the commit's time.
 
-        Adds notices about links and other entries that aren't regular files.
+        Adds messages about links and other entries that aren't regular files.
         """
         files: dict[str, Blob] = {}
         paths = Paths()
@@ -585,8 +592,8 @@ class Git:
     def made_at(self, commit: str) -> int:
         """Return the time in a commit, in seconds since 1970.
 
-        Don't use ``git show``: it compares the files with those of the previous commit, which may
-        be missing here.
+        This method doesn't use ``git show``, because that compares the files with the previous
+        commit, which may be missing here.
         """
         said = self.run("rev-list", "--max-count=1", "--timestamp", commit).split(b" ")[0]
         return int(said) if said.isdigit() else 0
@@ -605,7 +612,7 @@ class Git:
                 yield path, data
 
     def check_size(self, ids: Sequence[str]) -> None:
-        """Raise `RemoteTooLarge` or `RemoteInvalid` if blobs are too large or missing locally."""
+        """Raise `RemoteTooLarge` if blobs are too large, or `RemoteInvalid` if some are missing."""
         given = "".join(f"{one}\n" for one in ids).encode()
         told = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", given=given)
         sizes = [line.removeprefix("blob ") for line in told.decode().splitlines()]
@@ -634,7 +641,10 @@ class Git:
                 yield wanted, data
 
     def _entries(self, *arguments: str) -> Iterator[bytes]:
-        """Yield the entries of git's output. Raises `RemoteProblem` if the output is cut off."""
+        """Yield the entries of git's output.
+
+        Raises `RemoteProblem` if the output ends too early.
+        """
         room = self.bounds.bytes
         with self.running(*arguments, heard=False) as process:
             assert process.stdout is not None  # noqa: S101
@@ -659,9 +669,9 @@ def open_commits(
 ) -> Iterator[Callable[[str | None, Collection[str]], Snapshot]]:
     """Yield a function that returns the snapshot at a commit or ref.
 
-    If its first argument is None, the function uses the default branch. Its second argument names
-    folders whose blobs are fetched together. The snapshots can be read in parallel. If ``offline``,
-    no request is sent to the remote.
+    If the function's first argument is None, it uses the default branch. Its second argument is a
+    list of folders whose blobs are fetched together. Several threads can read snapshots at once. If
+    ``offline``, no request is sent to the server.
     """
     kept = _Kept(url, state, bounds, is_offline=offline)
     try:
@@ -682,7 +692,7 @@ def _at_rest(state: str) -> str:
 class _Kept(Git):
     """A bare repository that is read in its own folder.
 
-    It is only moved to another path in order to fetch something into it.
+    It is moved to another path only if git must fetch into it.
     """
 
     def __init__(self, url: str, state: str, bounds: FetchLimits, *, is_offline: bool) -> None:
@@ -695,7 +705,7 @@ class _Kept(Git):
             self._environment["GIT_ALLOW_PROTOCOL"] = "none"
 
     def tree(self, ref: str | None, folders: Collection[str]) -> Snapshot:
-        """Return the snapshot of a commit, which is fetched if it is missing here."""
+        """Return the snapshot of a commit; fetch the commit if it is missing here."""
         commit = ref or ""
         if not self._holds(commit):
             if self._is_offline:
@@ -710,20 +720,18 @@ class _Kept(Git):
         files, made_at = self.listed(commit, notices)
         soon = {files[path].id for one in folders for path in below(files, one).values()}
         if soon and not self._is_offline:
-            # The limit applies to each request: later requests may fetch fewer blobs, so try them.
+            # The limit applies to a single request. Later requests may fetch fewer blobs, so try
+            # them.
             with suppress(RemoteTooLarge):
                 self.fetch_blobs(list(soon))
         return Snapshot(commit, made_at, files, notices, partial(self.read, files))
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs in one request.
-
-        If all of them exist locally, no request is sent.
-        """
+        """Fetch blobs in one request; if all of them exist here, send no request."""
         failed = self.has_failed
         try:
             self.check_size(ids)
-        except RemoteInvalid:  # git also reports a missing blob like this, which is harmless here
+        except RemoteInvalid:  # git also reports a missing blob in this way, which is harmless here
             if self._is_offline:
                 raise
             self.has_failed = failed
@@ -731,7 +739,7 @@ class _Kept(Git):
             super().fetch_blobs(ids)
 
     def rest(self) -> None:
-        """Move the repository back to its folder, if it was moved for a fetch."""
+        """If the repository was moved for a fetch, move it back to its folder."""
         if self.home == self._busy and os.path.isdir(self.home):
             self.end(self._at_rest)
 
@@ -740,7 +748,7 @@ class _Kept(Git):
         return is_one and self.at(f"{commit}^{{commit}}") is not None
 
     def _take(self, commit: str) -> None:
-        """Move the repository to the folder for work, so that a fetch can write into it."""
+        """Move the repository to the folder for fetches, so that git can write to it."""
         if self.home != self._busy:
             self.home = self._busy
             self.begin(self._at_rest, commit)

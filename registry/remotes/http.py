@@ -1,11 +1,11 @@
-"""Send HTTP requests to untrusted servers, with limited bytes and time, outside private networks.
+"""Send HTTP requests to untrusted servers, outside private networks, with limited bytes and time.
 
 A redirect, or an address in an index, may lead to a private address only if the first address is
-private. So no outside server can make this machine query its own network. The IP address that was
-checked is the one that is used for the connection.
+private. So no server on the internet can make this machine send requests to its own network. The
+connection uses the same IP address that was checked.
 
-A user name and password come from the first address, or from ``~/.netrc`` for its host. They are
-only sent to this host, and never shown.
+A user name and password come from the first address, or from ``~/.netrc`` for its host. The client
+sends them only to this host, and never shows them.
 """
 
 import base64
@@ -47,14 +47,11 @@ from registry.remotes.snapshot import FetchLimits
 from registry.settings import APPLICATION
 
 OTHERS: Final = 0o077
-"""File permission bits of the group and of all other users."""
+"""The file permission bits of the group and of all other users."""
 
 
 def reason_of(error: Exception) -> str | None:
-    """Return why the server can't be reached.
-
-    Returns None if the error is a fault in the server's response.
-    """
+    """Return why a server can't be reached; None if the response of the server is faulty."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"its certificate can't be trusted: {error.verify_message}"
@@ -120,37 +117,37 @@ def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.s
 
 
 TIMEOUT: Final = 15.0
-"""Timeout in seconds for a connection, and for each read from it."""
+"""Timeout for a connection and for each read from it, in seconds."""
 
 REDIRECTS: Final = 5
 
 ATTEMPTS: Final = 3
-"""Maximum number of attempts to send a request to a busy server (as in the `clawhub` client)."""
+"""Maximum number of attempts for a request to a busy server, as in the `clawhub` client."""
 
 PAUSE: Final = 0.5
-"""Time before a new attempt if a busy server gives no time, in seconds.
+"""Pause before a new attempt if a busy server doesn't name a time, in seconds.
 
-It doubles with each attempt.
+The pause doubles with each attempt.
 """
 
 JSON_BYTES: Final = 8 << 20
 """Maximum size of a JSON response, in bytes.
 
-Even an index of 20,000 skills is smaller.
+An index of 20,000 skills is smaller than this.
 """
 
 PACKED: Final = frozenset({"gzip", "x-gzip"})
 TAPES: Final = (".tar.gz", ".tgz")
 """Endings of compressed files.
 
-For these, servers may send the file's own compression as ``Content-Encoding``.
+For these files, a server may declare their compression as ``Content-Encoding``.
 """
 
 CHUNK: Final = 1 << 16
 OK: Final = 200
 UNCHANGED: Final = 304
 CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
-"""Request headers after which a server may answer `UNCHANGED`."""
+"""Request headers that allow a server to answer `UNCHANGED`."""
 
 NOT_FOUND: Final = 404
 BUSY: Final = frozenset({429, 503})
@@ -159,7 +156,7 @@ SERVER_ERRORS: Final = 500
 
 
 class Response(NamedTuple):
-    """A server's response; ``url`` is the address after redirects.
+    """A server's response; ``url`` is the address after all redirects.
 
     ``status`` is 200, or 304 after a conditional request.
     """
@@ -170,9 +167,9 @@ class Response(NamedTuple):
 
 
 class HttpClient:
-    """HTTP client for one remote; it is thread-safe.
+    """HTTP client for one remote source; threads can share it.
 
-    All its requests share the limits of bytes and time.
+    All its requests together have limits for bytes and time.
     """
 
     def __init__(self, url: str, bounds: FetchLimits) -> None:
@@ -240,10 +237,10 @@ class HttpClient:
     def send(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> tuple[Response, bytes]:
-        """Send a request with a body; return the response, whatever its status is, and its body.
+        """Send a request with a body; return the response with any status, and its body.
 
-        The request follows no redirect, because it may carry a token. Raises `RemoteUnreachable`,
-        `RemoteTooLarge`.
+        The client follows no redirect, because the request may contain a token. Raises
+        `RemoteUnreachable`, `RemoteTooLarge`.
         """
         into = BytesIO()
         with self._asked(url, headers, method, body) as response:
@@ -252,7 +249,7 @@ class HttpClient:
 
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:
-        """Raise `RemoteInvalid` for plain http to another machine: other people can read it."""
+        """Raise `RemoteInvalid` for plain http to another machine; other people could read it."""
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             reason = "plain http is only used on this machine: use https"
             raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
@@ -281,10 +278,7 @@ class HttpClient:
         method: str = "GET",
         body: bytes | None = None,
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and yield the response.
-
-        The connection is closed at the deadline.
-        """
+        """Send a request, and yield the response; close the connection at the deadline."""
         parts = split(url)
         self._check_plain(parts)
         host, port = host_of(parts), port_of(parts)
@@ -303,7 +297,7 @@ class HttpClient:
                 else:
                     held = [tunnel(proxy, host, port, self._patience())]
         except RemoteUnreachable as problem:
-            # Remember the failure, because an index may name this host many times.
+            # Store the failure, because an index may name this host many times.
             self._away[host, port] = problem
             raise
         late = Event()
@@ -336,9 +330,9 @@ class HttpClient:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the proxy in the environment for an https address, or None.
+        """Return the environment's proxy for an https address, or None.
 
-        If there is a proxy, it resolves host names itself.
+        A proxy resolves host names itself.
         """
         said = getproxies().get("https")
         if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
@@ -350,7 +344,7 @@ class HttpClient:
         return urlsplit(said if "//" in said else f"//{said}")
 
     def addresses(self) -> list[str]:
-        """Return the permitted addresses of the host, or an empty list if a proxy is used.
+        """Return the permitted IP addresses of the host; an empty list if a proxy is used.
 
         Raises `RemoteProblem`.
         """
@@ -368,7 +362,7 @@ class HttpClient:
         return allowed
 
     def _connected(self, url: str, host: str, port: int) -> socket.socket:
-        """Connect to the first permitted address of a host that accepts a connection."""
+        """Connect to a host, at the first permitted IP address that accepts a connection."""
         problem: OSError = OSError("the host has no address")
         for address in self._found(url, host, port):
             try:
@@ -378,9 +372,9 @@ class HttpClient:
         raise problem
 
     def _check(self, url: str, addresses: list[IPAddress]) -> list[IPAddress]:
-        """Return those of the ``addresses`` that may be used.
+        """Return the permitted addresses among ``addresses``.
 
-        Raises `RemoteInvalid` if there is none.
+        Raises `RemoteInvalid` if none is permitted.
         """
         places = {address: place_of(address) for address in addresses}
         if self._first_place is None:
@@ -418,7 +412,7 @@ class HttpClient:
             with self._network(url):
                 chunk = response.read1(min(CHUNK, most + 1))
             if not chunk:
-                # An early end may come from the deadline, which closes the connection.
+                # The response may end early because the deadline closed the connection.
                 self._check_time(url)
                 break
             into.write(chunk[: most - size])
@@ -446,7 +440,7 @@ class HttpClient:
 
     @contextmanager
     def _network(self, url: str) -> Iterator[None]:
-        """Convert network errors into a `RemoteProblem` with a plain message."""
+        """Convert network errors to a `RemoteProblem` with a plain message."""
         self._check_time(url)
         try:
             yield
@@ -465,7 +459,7 @@ class HttpClient:
 
 
 def _json(text: str) -> Any:
-    """Parse JSON, and replace half of a surrogate pair with "?".
+    """Parse JSON, with "?" in place of half of a surrogate pair.
 
     Raises ValueError, RecursionError.
     """

@@ -1,4 +1,4 @@
-"""Read sources that are registries with ClawHub's HTTP API v1."""
+"""Read sources that are registries with version 1 of ClawHub's HTTP API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,16 +25,16 @@ from registry.remotes.snapshot import FetchLimits, Paths, SkipNotices, Snapshot
 
 SKILLS: Final = "/api/v1/skills"
 PAGE: Final = 200
-"""Number of skills on a page (ClawHub API v1, `limit`)."""
+"""Number of skills on a page (`limit` of the ClawHub API v1)."""
 
 BLOCKED: Final = "the hub blocks it as malware"
 
 GONE: Final = frozenset({NOT_FOUND, 410, 451})
-"""HTTP statuses of a withdrawn version of a skill."""
+"""HTTP statuses of a version that was withdrawn."""
 
 
 class _Item(NamedTuple):
-    """A skill in a hub's list. ``updated`` is a time in milliseconds since 1970."""
+    """A skill in a hub's list; ``updated`` is a time in milliseconds since 1970."""
 
     slug: str
     owner: str | None
@@ -49,7 +49,7 @@ class _Item(NamedTuple):
     def query(self, **more: str) -> str:
         """Return the query string of a request about this skill.
 
-        It contains the skill's owner and the parameters ``more``.
+        It has the skill's owner and the parameters ``more``.
         """
         owner = {"ownerHandle": self.owner} if self.owner else {}
         return f"?{urlencode(more | owner)}" if more or owner else ""
@@ -61,8 +61,8 @@ def open_hub(
 ) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    Yields None if all these versions equal ``known``. A version that was downloaded is assumed
-    never to change.
+    Yields None if all these versions equal ``known``. It assumes that a downloaded version never
+    changes.
     """
     client = HttpClient(url, bounds)
     base = find_base(client)
@@ -118,7 +118,7 @@ def _items(client: HttpClient, base: str, bounds: FetchLimits, notices: SkipNoti
         page = page_of(client, base, PAGE, cursor)
         for given in page["items"]:
             item = _item(given, notices)
-            if item is None or item.folder in found:  # a skill may be on two pages
+            if item is None or item.folder in found:  # the same skill may be on two pages
                 continue
             if (reason := paths.add(item.folder)) is not None:
                 notices.refuse(item.folder, reason)
@@ -164,7 +164,7 @@ def _is_blocked(said: Any) -> bool:
 
 
 def _is_known(cache: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
-    """Return True if this version is cached, and the hub's facts about it are unchanged."""
+    """Tell whether this version is in the cache, and the hub's data about it are unchanged."""
     stored = cache.noted("skills").get(item.folder)
     version = cache.noted("versions").get(item.folder)
     noted = [item.version, item.updated]

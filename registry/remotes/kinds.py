@@ -1,9 +1,9 @@
-"""Open remotes of each kind. Packages can add kinds with entry points.
+"""Open remote sources of all kinds; packages can add kinds with entry points.
 
 An entry point of the group `GROUP` has the name of the kind. It is a function ``fetch(url, into,
-known)`` that writes the files of skills below ``into``, an empty folder (`pathlib.Path`). It
-returns the version of these files, a string. ``known`` is the version of the last fetch, or None.
-If the version is still ``known``, the function writes nothing and returns None.
+known)`` that writes the files of skills into ``into``, an empty folder (`pathlib.Path`). It returns
+the version of these files, a string. ``known`` is the version of the last fetch, or None. If the
+version is still ``known``, the function writes nothing and returns None.
 
 Only kinds in the setting ``source_kinds`` are loaded. The written files are not trusted: links are
 skipped, paths are checked, and sizes are limited.
@@ -39,7 +39,7 @@ GROUP: Final = "skill_registry.sources"
 
 
 MAX_REASON: Final = 500
-"""Maximum number of characters that are shown of a package's error."""
+"""Maximum number of characters that messages show from a package's error."""
 
 Fetch: TypeAlias = Callable[[str, Path, str | None], str | None]
 
@@ -53,11 +53,11 @@ def open_remote(
     *,
     commit: str | None = None,
 ) -> AbstractContextManager[Snapshot | None]:
-    """Open the current snapshot of a remote; yields None if its version is still ``known``.
+    """Open the current snapshot of a remote source; yield None if its version is still ``known``.
 
-    ``state`` is a folder in which the code for the remote's kind keeps its data. ``kinds`` are the
-    kinds in the settings. ``commit`` is the commit of a git pin, if the remote has already reported
-    this commit. Raises `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    ``state`` is a folder for the data of the source's kind. ``kinds`` are the kinds in the
+    settings. ``commit`` is the commit of a git pin, if the server has already reported it. Raises
+    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":
@@ -82,7 +82,7 @@ def open_remote(
 
 
 def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
-    """Load the ``fetch`` function of a kind that a package adds. Raises `SourceKindUnusable`."""
+    """Return the ``fetch`` function of a kind that a package adds. Raises `SourceKindUnusable`."""
     from importlib.metadata import entry_points
 
     if name not in kinds:
@@ -94,7 +94,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
         raise SourceKindUnusable(name=name, reason=f"no installed package provides it{hint}")
     try:
         fetch: Fetch = offered[name].load()
-    except Exception as error:  # the import of a package may raise any exception
+    except Exception as error:  # importing a package may raise any exception
         raise SourceKindUnusable(name=name, reason=in_one_line(error)[:MAX_REASON]) from error
     if not callable(fetch):
         raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is not a function")

@@ -1,4 +1,4 @@
-"""Read sources that are web sites with a skill index (discovery RFC 0.2.0 or its form 0.1.0)."""
+"""Read sources that are web sites with a skill index (discovery RFC 0.2.0, or 0.1.0)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from registry.remotes.unpacking import BadArchive
 from registry.text import quoted
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-"""The schema URL in the newer form of an index. It is only compared, never fetched."""
+"""The schema URL in the newer form of an index; it is compared, but never fetched."""
 DESCRIPTION: Final = 1024
 """Maximum number of characters of a description in the index (discovery RFC 0.2.0)."""
 
@@ -39,7 +39,7 @@ _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 class Index(NamedTuple):
     """A skill index and its address.
 
-    ``skills`` has the server's data about each skill, which are not checked yet.
+    ``skills`` has the server's data about each skill, before any check.
     """
 
     url: str
@@ -49,7 +49,7 @@ class Index(NamedTuple):
 
 
 class _IndexEntry(NamedTuple):
-    """A skill in the newer form of an index: its cached form, its digest and its address."""
+    """A skill in the newer form of an index: its cached form, digest and address."""
 
     stored: Stored
     digest: str
@@ -60,7 +60,7 @@ class _IndexEntry(NamedTuple):
 def open_site(
     url: str, state: str, known: str | None, bounds: FetchLimits
 ) -> Iterator[Snapshot | None]:
-    """Open the skills that a site offers, each in a folder of its name.
+    """Open the skills that a site offers; each skill's folder has the name of the skill.
 
     Yields None if their version is still ``known``.
     """
@@ -93,7 +93,7 @@ def open_site(
 
 
 def find_index(client: HttpClient) -> Index:
-    """Return the first skill index that a site has.
+    """Return a site's first skill index.
 
     If there is none, raises the first `RemoteProblem` other than "not found".
     """
@@ -131,7 +131,7 @@ def _index(url: str, document: Any, answer: Response) -> Index:
 
 
 def _entries(index: Index, notices: SkipNotices) -> dict[str, _IndexEntry]:
-    """Return the skills of an index by name. Invalid skills are skipped with a notice."""
+    """Return the skills of an index by name; skip invalid skills with a message."""
     found: dict[str, _IndexEntry] = {}
     for entry in index.skills:
         name = _name(entry)
@@ -151,9 +151,9 @@ def _name(entry: Any) -> str:
 
 
 def _entry(entry: Any, base: str) -> _IndexEntry:
-    """Return the checked data about a skill.
+    """Check the data about a skill, and return them.
 
-    Raises `BadArchive` or `RemoteInvalid` if they break a rule of the index format.
+    Raises `BadArchive` or `RemoteInvalid` if the data break a rule of the index format.
     """
     if (reason := check_new_name(_name(entry))) is not None:
         raise BadArchive(reason)
@@ -188,9 +188,9 @@ def _loose(
     bounds: FetchLimits,
     notices: SkipNotices,
 ) -> Iterator[tuple[str, Callable[[], Stored]]]:
-    """Yield the skills of the older form of an index, with a function that downloads each.
+    """Yield the skills in the older form of an index, each with a function that downloads it.
 
-    Their files are next to the index, and the index has no digests.
+    The files are beside the index, and the index has no digests.
     """
     known = set()
     for entry in index.skills:

@@ -1,6 +1,6 @@
-"""Define the files of a remote at one version, and check their paths.
+"""The files of a remote source at one version, and checks of their paths.
 
-All kinds of remotes use these classes.
+All kinds of remote sources use these classes.
 """
 
 from collections import Counter, defaultdict
@@ -16,10 +16,10 @@ from registry.text import folded, quoted
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Limits of one fetch.
+    """The limits of one fetch.
 
-    ``private``: redirects may lead to private addresses. ``public``: requests are only sent to
-    public hosts, for example because an untrusted person wrote the address. ``anonymous``: no
+    If ``private``, redirects may lead to private addresses. If ``public``, requests are sent only
+    to public hosts, for example because an untrusted person wrote the address. If ``anonymous``, no
     password of the user is sent. A download is stopped if it is slower than ``slowest`` bytes per
     second for ``patience`` seconds.
     """
@@ -37,7 +37,7 @@ class FetchLimits:
 
 
 class Blob(NamedTuple):
-    """A file of a snapshot. Files with equal ids have equal bytes.
+    """A file of a snapshot; files with equal ids have equal bytes.
 
     ``size`` is in bytes (None if unknown).
     """
@@ -49,13 +49,13 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files of a remote at one version.
+    """The files of a remote source at one version.
 
-    ``version`` is the identifier of the version, such as a commit or a digest. ``made_at`` is the
-    time of the version in seconds since 1970, or None if unknown. ``files`` has the files by their
-    relative paths with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths
-    differ only in case. ``notices`` are messages that name skipped files and give the reasons.
-    ``read`` yields the bytes of some files, or raises `RemoteProblem`.
+    ``version`` is the id of the version, such as a commit or a digest. ``made_at`` is the time of
+    the version in seconds since 1970, or None if unknown. ``files`` has the files by their relative
+    paths with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths differ
+    only in case. ``notices`` are messages that name skipped files and give the reasons. ``read``
+    yields the bytes of selected files, or raises `RemoteProblem`.
     """
 
     version: str
@@ -66,25 +66,25 @@ class Snapshot:
 
 
 MAX_NOTICES: Final = 20
-"""Maximum number of notices that are kept. Further notices are only counted."""
+"""Maximum number of stored messages; further messages are only counted."""
 
 
 MAX_NAMED: Final = 3
-"""Maximum number of skipped files of each kind that a message names."""
+"""Maximum number of skipped files of one type that a message names."""
 
 
 class Paths:
-    """Check whether files can be stored together in one folder, by their paths."""
+    """Checks by their paths whether files can be stored together in one folder."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
         self._folders: set[str] = set()
 
     def add(self, path: str) -> str | None:
-        """Add a path to the checked paths.
+        """Check another path together with the paths so far.
 
-        Returns None, or the reason if the path is refused. The reason can follow the path in a
-        sentence.
+        Returns None, or the reason if the path is refused. In a sentence, the reason can follow the
+        path.
         """
         reason = _refusal(path)
         if reason is not None:
@@ -104,9 +104,9 @@ class Paths:
 
 
 class SkipNotices:
-    """Collect the reasons why skills are skipped or outdated.
+    """Collects the reasons why skills are skipped or outdated.
 
-    The first reasons are kept in full. Further reasons are only counted.
+    Only the first reasons are stored; further reasons are counted.
     """
 
     def __init__(self) -> None:
@@ -114,15 +114,15 @@ class SkipNotices:
         self._more = 0
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Add a notice that a skill or file is left out."""
+        """Add a message that a skill or file is left out."""
         self._add(f"{quoted(name)} is left out: {reason.rstrip('.')}")
 
     def keep(self, name: str, reason: str) -> None:
-        """Add a notice that a skill keeps its former version."""
+        """Add a message that a skill keeps its former version."""
         self._add(f"{quoted(name)} stays as it was: {reason.rstrip('.')}")
 
     def refuse(self, name: str, reason: str) -> None:
-        """Add a notice that a member of an archive is left out (see `unpacking.Refuse`)."""
+        """Add a message that a member of an archive is left out (see `unpacking.Refuse`)."""
         self.leave_out(name, f"it {reason}")
 
     def _add(self, sentence: str) -> None:
@@ -132,25 +132,25 @@ class SkipNotices:
             self._more += 1
 
     def said(self) -> list[str]:
-        """Return the notices as sentences without full stops."""
+        """Return the messages as sentences without full stops."""
         return [*self._said, f"{self._more} more like these"] if self._more else self._said
 
 
 class SkippedFiles:
-    """Count the skipped files of a repository by kind, and keep the first names of each kind."""
+    """Counts the skipped files of a repository by type, and stores the first names of each type."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
         self._first: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, kind: str, path: str) -> None:
-        """Count a skipped file. ``kind`` is a singular noun for messages, such as "link"."""
+        """Count a skipped file; ``kind`` is a singular noun for messages, such as "link"."""
         self._count[kind] += 1
         if self._count[kind] <= MAX_NAMED:
             self._first[kind].append(path)
 
     def said(self) -> list[str]:
-        """Return a sentence for each kind of skipped file, without a full stop."""
+        """Return a sentence for each type of skipped file, without a full stop."""
         found = []
         for kind, count in self._count.items():
             names = ", ".join(map(quoted, self._first[kind]))

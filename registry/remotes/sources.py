@@ -44,15 +44,15 @@ from registry.sync.sources import check_ours, is_here, is_ours
 from registry.text import name_key
 
 AT_ONCE: Final = 4
-"""Maximum number of remotes to which requests are sent at the same time."""
+"""Maximum number of remote sources to which requests are sent at the same time."""
 
 ASK_SECONDS: Final = 30.0
-"""Maximum time in which a remote must report whether it has changes, in seconds."""
+"""Maximum time to wait for a remote source to report whether it has changes, in seconds."""
 
 SCOPE: Final[Scope] = "community"
 """Default scope of a remote source.
 
-It is weak, so that the skills of the source don't shadow the user's own skills.
+It has a low precedence, so that the source's skills don't shadow the user's own skills.
 """
 
 
@@ -66,9 +66,9 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
     wait: bool = False,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Fetch the remote sources among the targets, then sync. Without targets, sync all sources.
+    """Fetch the remote sources among the targets, then sync; without targets, sync all sources.
 
-    A new address is added as a source. A source that can't be fetched stays unchanged.
+    A new address becomes a source. If a source can't be fetched, it stays unchanged.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -78,7 +78,7 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
         address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
     ]
     _check_targets(core, known, meant, scope=scope, name=name)
-    with ExitStack() as added:  # if a fetch fails, all new sources are removed
+    with ExitStack() as added:  # if one fetch fails, all new sources are removed
         for target, address in zip(targets, meant, strict=True):
             if isinstance(address, str):
                 chosen.append(address)
@@ -150,7 +150,7 @@ def _check_targets(
 ) -> None:
     """If a target can't be a source, raise the same error as `sync`.
 
-    This happens before any source is added.
+    `sync` calls this function before it adds any source.
     """
     if local := [one for one in targets if isinstance(one, str)]:
         folders.choose(core, known, local, scope=scope, name=name, register=False)
@@ -160,7 +160,7 @@ def _check_targets(
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
-    """Register a folder as a source, or fetch a remote and register its checkout."""
+    """Register a folder as a source, or fetch a remote source and register its checkout."""
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
     if address is None:
@@ -180,9 +180,9 @@ class SourceChange(folders.Change, total=False):
 def update(
     core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
-    """Change a source. ``ref`` is the new pin, or "" to remove the pin.
+    """Change a source; ``ref`` is the new pin, or "" to remove the pin.
 
-    First, the remote is asked whether the new pin exists.
+    First, a request to the server checks whether the new pin exists.
     """
     if unknown := change.keys() - folders.Change.__annotations__.keys():
         told = ", ".join(["ref", *folders.Change.__annotations__])
@@ -203,7 +203,8 @@ def update(
             checkout.check_asked(source.remote, source.name, remote)
             if ref:
                 Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).find(ref)
-            # Change the other fields first: if this change is refused, the pin must not change.
+            # Change the other fields first, because if this is refused, the pin must stay
+            # unchanged.
             changed = folders.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]
             with core.writer.transaction() as connection:
@@ -222,12 +223,12 @@ def trust(
     as_admin: bool = False,
     shown: Collection[str | None] | None = None,
 ) -> int:
-    """Trust the quarantined skills of a source, and return their number.
+    """Trust the quarantined skills of a source, and return how many they are.
 
-    If ``shown`` is given, it has the tree hashes of the skills that the user saw. If the skills
-    have other hashes now, `TrustOutdated` is raised.
+    ``shown`` has the tree hashes of the skills that the user saw. If the skills have other hashes
+    now, this raises `TrustOutdated`.
 
-    If ``revoke``, the skills with security errors are quarantined instead. For a local folder this
+    If ``revoke``, quarantine the skills with security errors instead. For a local folder, this
     raises `UsageProblem`.
     """
     from registry.db.write.sources import distrust_source, trust_source
@@ -249,23 +250,23 @@ def remove(
 ) -> Source:
     """Remove a source and its checkout.
 
-    If ``with_tombstones``, the skills are recorded as removed. Otherwise the registry forgets that
-    the skills existed.
+    If ``with_tombstones``, record the skills as removed. Otherwise the registry keeps no record of
+    them.
     """
     source = folders.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.remotes.fetch import remove_checkout
 
-        # Keep the folder if it is a checkout of another user or source, or not a checkout.
+        # Keep the folder unless it is a checkout of this user and this source.
         with suppress(RegistryError, OSError):
             remove_checkout(source.path, source.remote, source.name)
     return source
 
 
 def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
-    """Return the sources; their remotes record whether there is a newer version (``behind``).
+    """Query the remote sources; return them with ``behind``: whether there is a newer version.
 
-    Several remotes are asked at the same time.
+    Several remote sources are queried at the same time.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -278,9 +279,9 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Return True if a source's remote has a newer version or if a pinned tag moved.
+    """Tell whether a source's remote has a newer version, or a pinned tag moved.
 
-    Returns None if this is unknown or if the source has no remote.
+    Returns None if this is unknown, or if the source is a local folder.
     """
     if source.remote is None or not is_here(core, source.host, source.path):
         return None
@@ -325,18 +326,18 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
 
 
 def check_exists(address: Address) -> None:
-    """Raise `AddressInvalid` if the address is a file or folder of this machine that is missing."""
+    """Raise `AddressInvalid` if the address is a missing file or folder of this machine."""
     path = file_path_of(address.url)
-    # Git also accepts NAME for a repository called NAME.git.
+    # git also accepts NAME for a repository called NAME.git
     if path is not None and not any(map(os.path.lexists, (path, f"{path}.git"))):
         kind = "file" if is_archive(path) else "folder"
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
 
 def kind_of(address: Address, bounds: FetchLimits = FetchLimits()) -> str:  # noqa: B008  # immutable
-    """Return the kind of an address.
+    """Return the kind of an address; for an http address, send a request to find out.
 
-    For an http address, the server is asked. Raises `RemoteProblem`.
+    Raises `RemoteProblem`.
     """
     if address.kind != "web":
         return address.kind
@@ -356,13 +357,13 @@ def kind_of(address: Address, bounds: FetchLimits = FetchLimits()) -> str:  # no
 
 
 def address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
-    """Return the address in a target, or None if the target is a source or a local folder.
+    """Return the address in a target; None if the target is a source or a local folder.
 
-    ``owner/repo`` looks like ``source/skill``, so a typing error could install an unknown person's
-    skill. Such a target is accepted if one of the ``known`` sources has the repository. Otherwise
-    it is refused in two cases: it is the ref of a skill or of a deleted skill, or its owner is
-    similar to the name of a source. Raises `SkillNotFound`, `SkillAmbiguous`, `UsageProblem`,
-    `AddressInvalid`.
+    ``owner/repo`` looks like ``source/skill``, so a typing error could install a skill of an
+    unknown person. Such a target is accepted if one of the ``known`` sources has the repository.
+    Otherwise it is refused in two cases: it is the ref of a skill (which may be deleted), or its
+    owner is similar to the name of a source. Raises `SkillNotFound`, `SkillAmbiguous`,
+    `UsageProblem`, `AddressInvalid`.
     """
     if any(target in {one.name, one.path} for one in known):
         return None
@@ -376,9 +377,9 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
 
 
 def new_shorthand(core: Core, target: str) -> Address | None:
-    """Return the address of a shorthand ``owner/repo`` that no source has yet.
+    """Return the address of a shorthand ``owner/repo`` that isn't a source yet, else None.
 
-    A user must confirm such an address. Returns None for other targets.
+    The user must confirm such an address.
     """
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
@@ -394,7 +395,7 @@ def _has_repository(known: Sequence[Source], address: Address) -> bool:
 def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
     """Raise an error if ``owner/repo`` may be the ref of a skill.
 
-    Only sources that this user can see are compared.
+    This compares only the sources that the user can see.
     """
     explicit = f"github:{text}"
     try:
@@ -404,7 +405,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
     else:
         message = f"{text} is a skill of the source {skill.source}. For a repository: {explicit}"
         raise UsageProblem(message=message)
-    if type(found) is not SkillNotFound:  # a deleted skill has this ref
+    if type(found) is not SkillNotFound:  # this was the ref of a skill that is now deleted
         raise found
     names = {name_key(one.name): one.name for one in known}
     near = get_close_matches(name_key(text.partition("/")[0]), names, n=1)
@@ -413,7 +414,10 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
 
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:
-    """Return the source with the same address, ref, folder and selected skills, or None."""
+    """Return the source with the same address, ref, folder and selected skills.
+
+    None if there is none.
+    """
     asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
@@ -428,7 +432,7 @@ def _add(
 ) -> tuple[Source, Fetched]:
     """Fetch an address into a new checkout, then register the checkout as a source.
 
-    After a failure, nothing is left on disk.
+    After an error, no files stay on disk.
     """
     from registry.remotes.fetch import fetch, new_place, tree_of
 
@@ -437,8 +441,9 @@ def _add(
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
     if kind == "archive" and file_path_of(address.url) is not None:
-        telling = "/" + os.path.basename(telling)  # the parent folder's name is not useful
-    # Importing the code that stores the source takes 0.25 s. Do it while the remote responds.
+        telling = "/" + os.path.basename(telling)  # the name of the parent folder isn't informative
+    # To import the code that stores the source takes 0.25 s, so do this while the program waits for
+    # the server.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)
@@ -446,9 +451,9 @@ def _add(
         source = None
         while source is None:
             same = _same(list_sources(core.reader, counted=False), address)
-            if same is not None:  # another process added the address in the meantime
+            if same is not None:  # another process has added the address in the meantime
                 raise SourceExists(name=same.name, path=same.path)
-            # Another process may take a generated name at this moment. Then another name is tried.
+            # If another process takes the generated name at this moment, try another name.
             with suppress(*() if name else (SourceExists,)):
                 source = folders.add(
                     core,
@@ -463,11 +468,11 @@ def _add(
 
 
 Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
-"""A function that selects skills: it returns the wanted ones of the given skills."""
+"""A function that selects skills: it gets skills and returns the selected ones."""
 
 
 def is_address(core: Core, name: str) -> bool:
-    """Tell whether a name is an address for fetching skills, and not the ref of a skill."""
+    """Tell whether a name is an address from which to fetch skills, and not the ref of a skill."""
     if "/" not in name and ":" not in name:
         return False
     with suppress(RegistryError):
@@ -494,11 +499,10 @@ def skills_at(
     dry_run: bool = False,
     choose: Choose | None = None,
 ) -> list[Skill]:
-    """Fetch an address as a source (added if it is new), and return the selected skills.
+    """Fetch an address as a source (add it if it is new), and return the selected skills.
 
-    ``skills`` names the skills to select. If it is empty and ``every``, all skills are selected. If
-    it is empty otherwise, the only skill is selected; if there are several, ``choose`` selects
-    some.
+    ``skills`` are the names of the skills to select. If there are no names, ``every`` selects all
+    skills. Otherwise the only skill is selected; if there are several, ``choose`` selects some.
 
     Quarantined skills are skipped, with a warning. If ``dry_run``, nothing is fetched or added.
     After an error, a source that this call added is removed. Raises `SeveralSkills`,
@@ -509,7 +513,7 @@ def skills_at(
     source = None if asked is None else _source_of(core, known.values(), asked)
     if source is not None and asked is not None and not _is_own(source, asked):
         skills, part = skills or asked.only, asked.part or ROOT
-    else:  # the source contains exactly this address
+    else:  # the source has exactly this address
         every, part = every or bool(asked and asked.only), ROOT
     if dry_run:
         if source is None:
@@ -525,14 +529,14 @@ def skills_at(
             raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
     try:
         return _chosen(core, name, address, part, skills, every=every, choose=choose)
-    except BaseException:  # also after an interrupt in a prompt
+    except BaseException:  # this includes an interrupt in a prompt
         if name not in known:
             remove(core, name, with_tombstones=False)
         raise
 
 
 def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | None:
-    """Return the source that has exactly this address, or else a source of the whole repository.
+    """Return the source with exactly this address, or else a source of the whole repository.
 
     Returns None if there is no such source.
     """
@@ -584,7 +588,7 @@ def _chosen(
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return the usable skills of a source below a folder, and the quarantined skills there.
+    """Return the usable skills of a source in a folder, and the quarantined skills there.
 
     If usable skills are copies of each other, only one of them is returned.
     """
@@ -605,10 +609,7 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
 def _named(
     name: str, source: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
 ) -> Skill:
-    """Return the skill with a name.
-
-    If no skill has the name, return the skill in a folder with this name.
-    """
+    """Return the skill with a name; if there is none, the skill in a folder with this name."""
     for one in (*_of_name(name, offered), *_of_name(name, held)):
         if one in offered:
             return one

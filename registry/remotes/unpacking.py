@@ -1,4 +1,4 @@
-"""Read the files of zip and tar archives, without trusting the sizes and paths in the archive."""
+"""Read the files of zip and tar archives, without trusting an archive's sizes and paths."""
 
 import gzip
 import io
@@ -14,54 +14,54 @@ from registry.model import DOCUMENT_NAMES
 from registry.text import quoted
 
 TAR_HEADERS: Final = 4096
-"""Maximum size of the headers and the padding in a tar file, in bytes for each member."""
+"""Maximum size of the headers and the padding in a tar file for each member, in bytes."""
 
 ZIP_ENTRY: Final = 256
-"""Maximum size of a zip's directory, in bytes for each member.
+"""Maximum size of a zip's directory for each member, in bytes.
 
-Real zips need about 120 bytes.
+Normal zips need about 120 bytes.
 """
 
 ZIP_DIRECTORY: Final = 16 << 20
 """Maximum size of a zip's directory, in bytes.
 
-The whole directory is read before the first member.
+The reader reads the whole directory before the first member.
 """
 
 HEADER: Final = 1 << 20
-"""Maximum size of a tar header, in bytes. A header is read in one call."""
+"""Maximum size of a tar header, in bytes; a header is read in one call."""
 
 RATIO: Final = 200
-"""Maximum ratio of unpacked to packed size. Source code has a ratio of about 10."""
+"""Maximum ratio of unpacked to packed size; for source code, the ratio is about 10."""
 
 RATIO_FREE: Final = 16 << 20
-"""Number of bytes to which any archive may unpack, whatever its ratio is."""
+"""Number of unpacked bytes up to which the ratio doesn't matter."""
 
 GZIP: Final = b"\x1f\x8b"
 
 EXTRAS: Final = "__MACOSX/"
 EXTRA: Final = "._"
-"""Name of macOS's folder of file metadata in a zip, and prefix of such files in a tar."""
+"""Name of macOS's folder of file metadata in a zip, and prefix of metadata files in a tar."""
 
 CHUNK: Final = 1 << 16
 
 PLAIN_WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Permitted compression methods of zip members.
 
-Other methods may need as much memory as the archive claims.
+Other methods may need as much memory as the archive states.
 """
 
 ENCRYPTED: Final = 0x1
 
 Refuse = Callable[[str, str], None]
-"""A function that is called with the name of a refused member and the reason.
+"""A function that gets the name of a refused member, and the reason.
 
-It may raise an exception, which then refuses the whole archive.
+If it raises an exception, the whole archive is refused.
 """
 
 
 class BadArchive(ValueError):
-    """An archive was refused. The text of the exception is the reason."""
+    """The archive is refused; the text of the exception is the reason."""
 
 
 class TooMuch(BadArchive):
@@ -69,9 +69,9 @@ class TooMuch(BadArchive):
 
 
 class ArchiveLimits(NamedTuple):
-    """Limits of an archive: number of files, bytes of all files, bytes of each file.
+    """The limits of an archive: number of files, bytes of all files, bytes of each file.
 
-    ``what`` names the archive in messages.
+    ``what`` is the name of the archive in messages.
     """
 
     files: int
@@ -96,32 +96,29 @@ class _ArchiveEntry(NamedTuple):
 
 
 def strictly(name: str, reason: str) -> NoReturn:
-    """Refuse the whole archive because of one member."""
+    """Refuse the whole archive because of one of its members."""
     raise BadArchive(f"{quoted(name)} {reason}")
 
 
 def unpack(file: IO[bytes], room: ArchiveLimits, refuse: Refuse = strictly) -> Iterator[Member]:
     """Yield the regular files of a zip or tar archive in the archive's order, with checked paths.
 
-    ``file`` must be seekable, and is closed at the end. ``refuse`` is called for links, devices and
-    paths that can't be in a skill's folder. The caller must check for duplicate paths. Raises
-    `BadArchive`, `TooMuch`.
+    ``file`` must be seekable, and is closed at the end. ``refuse`` is called for links, devices,
+    and paths that are invalid in a skill's folder. The caller must check for duplicate paths.
+    Raises `BadArchive`, `TooMuch`.
     """
     try:
         yield from _unpacked(file, room, refuse)
     except BadArchive:
         raise
-    except Exception as error:  # the libraries raise many kinds of errors for hostile archives
+    except Exception as error:  # for hostile archives, the libraries raise many types of errors
         raise BadArchive(f"it can't be unpacked: {error}") from error
     finally:
         file.close()
 
 
 def wrapping(paths: Iterable[str]) -> str:
-    """Return the single folder that contains all files, with a slash at the end.
-
-    Returns "" if there is no such folder.
-    """
+    """Return the folder that contains all files, with a slash at its end; "" if there is none."""
     tops = set()
     for path in paths:
         if path in DOCUMENT_NAMES:
@@ -163,11 +160,11 @@ def _entries(file: IO[bytes], room: ArchiveLimits, most: int) -> Iterator[_Archi
         yield from _zip_entries(file, room)
         return
     file.seek(0)
-    # Limit the unpacked bytes before they are read, because a header may claim a gigabyte.
+    # Limit the unpacked bytes before reading them, because a header may state a gigabyte.
     plain: IO[bytes] = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
     with _Tape(plain, most + room.files * TAR_HEADERS) as tape:
         yield from _tar_entries(tape)
-        while tape.read(CHUNK):  # read to the end, so that the checksum is verified
+        while tape.read(CHUNK):  # read until the end, so that the checksum is verified
             pass
 
 
@@ -184,7 +181,7 @@ def _zip_entries(file: IO[bytes], room: ArchiveLimits) -> Iterator[_ArchiveEntry
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
     mode = info.external_attr >> 16
-    if "\0" in info.orig_filename:  # `zipfile` cuts the name at this character
+    if "\0" in info.orig_filename:  # `zipfile` would end the name at this character
         return "is not the name of a file"
     if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
         return "is not a plain file"
@@ -196,9 +193,9 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 def _tar_entries(tape: "_Tape") -> Iterator[_ArchiveEntry]:
     with _opened_tar(tape) as tar:
         while (entry := tar.next()) is not None:
-            # Otherwise `tarfile` keeps all members in memory.
+            # otherwise `tarfile` keeps all members in memory
             tar.members.clear()  # type: ignore[attr-defined]
-            if entry.size < 0:  # the next header would be a header that was already read
+            if entry.size < 0:  # the next header would be one that was already read
                 raise BadArchive("it has a file of less than no bytes")
             if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue
@@ -216,7 +213,7 @@ def _opened_tar(tape: "_Tape") -> tarfile.TarFile:
 
 
 def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
-    """Read a member, but at most one byte more than ``most``, whatever size the archive claims."""
+    """Read a member, but at most ``most`` + 1 bytes, whatever size the archive states."""
     stream = opened()
     assert stream is not None  # noqa: S101  # only regular files are opened
     chunks, size = [], 0
@@ -230,7 +227,7 @@ def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
 class _Sips(io.BufferedReader):
     """A file that limits the size of each read.
 
-    `zipfile` would otherwise read a zip's whole directory in a single call.
+    Without it, `zipfile` would read the whole directory of a zip in one call.
     """
 
     def __init__(self, file: IO[bytes], largest: int) -> None:
@@ -246,7 +243,7 @@ class _Sips(io.BufferedReader):
 
 
 class _Tape(io.BufferedReader):
-    """A file that can only be read forwards, and only up to a limit.
+    """A file that can be read only forwards, and only up to a limit.
 
     In an ordinary file, a negative size in a header could lead back to an earlier header.
     """
