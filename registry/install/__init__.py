@@ -1,4 +1,4 @@
-"""Install skills into folders and agents with `pull`, update, import and export them.
+"""Install skills into folders and agents (`pull`), update, import and export them.
 
-Internal: names in this package can change in any version.
+This package is internal: names in it can change in any version.
 """

@@ -1,7 +1,7 @@
-"""Take over skills that the ``skills`` command line tool installed into our own lock.
+"""Add skills that the ``skills`` command line tool installed to this program's lock file.
 
-The lock file of that tool lists the skills. The files on disk show how they are installed.
-Afterwards the skills count as installed by `pull`.
+The tool's lock file lists the skills. The files on disk show how they are installed. Afterwards the
+skills count as installed by `pull`.
 """
 
 import json
@@ -34,15 +34,15 @@ _GLOBAL_VERSION: Final = 3
 _MAX_BYTES: Final = 16 << 20
 
 _SHARING: Final = "codex"
-"""The agent to record for the global shared folder if no installed agent reads this folder."""
+"""The agent to record for the global shared folder if no installed agent reads it."""
 
 
 def adopt(
     core: Core, target: InstallTarget, options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Add the skills that the lock of the ``skills`` tool lists to our lock.
+    """Add the skills in the lock file of the ``skills`` tool to this program's lock file.
 
-    Raises `LockMissing` if the tool has no lock for the target.
+    Raises `LockMissing` if the tool has no lock file for the target.
     """
     theirs = _client_lock(core, target)
     if theirs is None:
@@ -52,7 +52,7 @@ def adopt(
 
 
 def client_lock_path(target: InstallTarget) -> str:
-    """Return the path of the ``skills`` tool's lock for a project or for all projects."""
+    """Return the path of the ``skills`` tool's lock file for a project, or for all projects."""
     if not target.is_global:
         return os.path.join(target.path, _NAME)
     state = os.environ.get("XDG_STATE_HOME")
@@ -62,9 +62,9 @@ def client_lock_path(target: InstallTarget) -> str:
 
 
 def _client_lock(core: Core, target: InstallTarget) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return the entries in the lock of the ``skills`` tool, by the names of the skills.
+    """Return the entries in the lock file of the ``skills`` tool, by skill name.
 
-    Returns None if the lock is missing or can't be read.
+    Returns None if the lock file is missing or can't be read.
     """
     path = client_lock_path(target)
     try:
@@ -144,7 +144,7 @@ def _agents_with(target: InstallTarget, folder: str) -> dict[str, str]:
         try:
             path = target.path_of(label)
         except PullRefused:
-            continue  # the folder's path depends on an environment variable that is not set
+            continue  # the path of this folder depends on an environment variable that isn't set
         if os.path.lexists(os.path.join(path, folder)):
             found[label] = one.id
     if target.shared in found:
@@ -170,9 +170,9 @@ def _owned(core: Core, entry: Locked) -> Locked:
 
 
 def _origin(name: str, facts: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return the origin (address, ref and folder) of a skill from its entry in that tool's lock.
+    """Return a skill's origin (address, ref and folder) from its entry in that tool's lock file.
 
-    Returns None if the skill is local or the entry doesn't have a valid address.
+    Returns None if the skill is local, or if the entry has no valid address.
     """
     kind, path = facts.get("sourceType"), facts.get("skillPath")
     text = facts.get("source") if kind == "github" else facts.get("sourceUrl")

@@ -47,19 +47,18 @@ class FileContent:
 
 
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[FileContent]:
-    """Return a skill's current files, sorted by path; all belong to one state of the skill.
+    """Return the current files of a skill, sorted by path; all belong to one state of the skill.
 
-    If ``quarantined``, the files of a quarantined skill are also returned, so that they can be
-    shown. Raises `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`,
-    `FileChanging`, `PathRefused`, and the errors of `SkillRegistry.get`.
+    If ``quarantined``, also return the files of a quarantined skill, to show them. Raises
+    `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`, `FileChanging`,
+    `PathRefused`, and the errors of `SkillRegistry.get`.
     """
     if isinstance(skill, PinnedSkill):
         return _pinned_content(core, skill)
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
-        # Errors name the skill by the ref that the caller used, because the caller may not see all
-        # skills of this name.
+        # Use the caller's ref in errors, because the caller may not see all skills with this name.
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
@@ -91,7 +90,7 @@ def _pinned_content(core: Core, skill: PinnedSkill) -> list[FileContent]:
 
 
 def tree_hash(entries: Sequence[FileContent]) -> str:
-    """Return the tree hash of these files. It equals the hash that the registry stores."""
+    """Return the tree hash of these files, which equals the hash that the registry stores."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
@@ -105,7 +104,7 @@ def same_files(entries: Sequence[FileContent], place: Place) -> bool:
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
     """Return the hash and the executable bit of each file in a folder, by path.
 
-    The hash is '' for a link and for any other file that is not a regular file.
+    For a link or a special file, the hash is ''.
     """
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:
@@ -124,7 +123,7 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
 
 
 def tree_hash_at(place: Place) -> str | None:
-    """Return the tree hash of a folder, or None if it contains a link or a special file."""
+    """Return the tree hash of a folder; None if it contains a link or a special file."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return None
     files = local_files(place)
@@ -145,7 +144,7 @@ def local_content(core: Core, place: Place) -> list[FileContent]:
 
 
 def _check_whole(core: Core, current: CurrentSkill) -> None:
-    """Raise `SkillInaccessible` if the registry doesn't know all files of a skill."""
+    """Raise `SkillInaccessible` if the registry doesn't know all files of the skill."""
     current.check_whole()
     stored = current.stored
     if stored.skill.tree_hash is None or current.found is None:
@@ -157,10 +156,10 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
 ) -> list[FileContent] | None:
-    """Return files with this tree hash, from a skill of this name or from any stored revision.
+    """Return files with this tree hash, from a skill with this name or from any stored revision.
 
-    Returns None if no such skill or revision exists. Skips quarantined skills. Unless ``foreign``,
-    also skips revisions of remote sources.
+    Returns None if there is no such skill or revision. Skips quarantined skills. Unless
+    ``foreign``, also skips revisions of remote sources.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -178,14 +177,14 @@ def content_as_locked(
 
 
 def is_known(core: Core, name: str, tree: str) -> bool:
-    """Tell whether a skill or a stored revision has this tree hash, without reading files."""
+    """Tell whether a skill or a stored revision has this tree hash; this reads no files."""
     return bool(
         skills.same_files(core.reader, name, tree) or revisions_with_files(core.reader, tree)
     )
 
 
 def _kept(core: Core, revision: Revision) -> list[FileContent] | None:
-    """Return the files of a revision, or None if the database doesn't have all of them."""
+    """Return the files of a revision; None if the database doesn't have all of them."""
     _check_files(core, revision.files, revision.name)
     stored = stored_files(core.reader, revision, core.settings.limits.skill_bytes)
     if len(stored) < len(revision.files):
@@ -199,13 +198,13 @@ def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
         raise SkillInaccessible(path=path, reason=reason)
-    bad = check_paths(file.path for file in files)  # another user may have written the paths
+    bad = check_paths(file.path for file in files)  # another user may have written these paths
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
 
 
 def _entries(core: Core, stored: StoredSkill) -> list[FileContent]:
-    """Return the files of a skill, within the limits that a sync applies."""
+    """Return the files of a skill, within the limits of a sync."""
     files = skills.files(core.reader, stored.id)
     _check_files(core, files, stored.path)
     entries: list[FileContent] = []
@@ -232,7 +231,7 @@ def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | No
 def _bytes(
     core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
 ) -> bytes:
-    """Return a file's bytes from the database, or from the disk if the hash there matches."""
+    """Return a file's bytes from the database; if it has none, from disk if the hash matches."""
     path = f"{stored.path}/{file.path}"
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="the last sync could not read it either")
@@ -264,7 +263,7 @@ For a larger file, the summary only reports that the file differs.
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
-    """Summarise how an installed skill differs from the files that `pull` wrote, file by file.
+    """Summarise how an installed skill differs from the files that `pull` wrote, for each file.
 
     Raises OSError.
     """
@@ -287,7 +286,7 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
 
 
 def diff_summary(place: Place, entries: Sequence[FileContent]) -> str:
-    """Summarise how the folder at ``place`` differs from these files, file by file.
+    """Summarise how the folder at ``place`` differs from these files, for each file.
 
     Raises OSError.
     """
@@ -318,9 +317,9 @@ def _listed(told: Sequence[str]) -> str:
 
 
 def _lines(place: Place, coming: FileContent) -> str:
-    """Return the counts of added and removed lines of a changed file, such as " (+2 -1)".
+    """Return how many lines of a changed file were added and removed, such as " (+2 -1)".
 
-    Returns "" if the file is too large or not text.
+    Returns "" if the file is too large or isn't text.
     """
     if len(coming.data) > MAX_DIFF_BYTES:
         return ""

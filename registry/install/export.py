@@ -1,6 +1,6 @@
-"""Publish skills for agent skill discovery (RFC 0.2.0): an index, SKILL.md files and archives.
+"""Export skills for agent skill discovery (RFC 0.2.0): an index, SKILL.md files and archives.
 
-The archives contain no times and owners. So skills with equal files give equal archives.
+The archives contain neither times nor owners. So for equal files, the archives are equal.
 """
 
 import gzip
@@ -33,9 +33,9 @@ INDEX: Final = "index.json"
 
 @dataclass(frozen=True, slots=True)
 class Exported(Value):
-    """A skill's entry in the index that an export writes.
+    """The entry of a skill in the index that an export writes.
 
-    ``digest`` is the SHA-256 of the file that the entry refers to, as ``sha256:…``.
+    ``digest`` is the SHA-256 of the entry's file, as ``sha256:…``.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Exported(Value):
 class Export(Value):
     """The path of the written index, the exported skills, and the skipped skills (``left_out``).
 
-    ``left_out`` has a pair of ref and reason for each skipped skill. ``failed`` has the refs of the
+    ``left_out`` has a ref and a reason for each skipped skill. ``failed`` has the refs of the
     skipped skills whose files can't be read at the moment.
     """
 
@@ -62,9 +62,9 @@ class Export(Value):
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
-    """Write an index and a SKILL.md or archive for each skill below ``to``.
+    """Write an index, and a SKILL.md or archive for each skill, into the folder ``to``.
 
-    Overwrites existing files, and removes files that only the previous index lists. Raises
+    This overwrites existing files, and removes the files that only the previous index lists. Raises
     `ExportRefused`.
     """
     to = os.path.abspath(os.path.expanduser(to))
@@ -100,7 +100,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
 
 
 def archive(entries: Sequence[FileContent]) -> bytes:
-    """Return files as a .tar.gz archive. The same files give the same bytes."""
+    """Return files as a .tar.gz archive; for the same files, its bytes are the same."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
@@ -115,14 +115,14 @@ def archive(entries: Sequence[FileContent]) -> bytes:
 
 
 def zipped(entries: Sequence[FileContent], folder: str = "") -> bytes:
-    """Return files as a zip archive: at the top of the archive or, if given, in ``folder``.
+    """Return files as a zip archive: at its top or, if ``folder`` is given, in this folder.
 
-    The same files give the same bytes.
+    For the same files, the bytes are the same.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in sorted(entries, key=lambda one: one.path):
-            # Use the earliest time that zip can store. System 3 (Unix) keeps permissions.
+            # This is the earliest time that a zip can store. System 3 (Unix) stores permissions.
             member = zipfile.ZipInfo(f"{folder}/{entry.path}" if folder else entry.path)
             member.create_system = 3
             member.external_attr = (0o100755 if entry.executable else 0o100644) << 16
@@ -141,14 +141,14 @@ def _publish(home: Folder, skill: Skill, entries: Sequence[FileContent]) -> Expo
     above, _, name = path.rpartition("/")
     with make_folders(home, above) as holder:
         replace_file(Place(holder, name), data)
-    # The exported SKILL.md keeps the whole description. In the index it is shortened, because
-    # readers of the index reject longer descriptions.
+    # The exported SKILL.md has the whole description. The index has a shorter one, because programs
+    # that read the index refuse longer descriptions.
     description = shorten(skill.description, DESCRIPTION, whole_words=True)
     return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
 
 
 def _listed(home: Folder) -> set[str]:
-    """Return the paths of the files that the index of an earlier export lists."""
+    """Return the paths of the files that the index of the previous export lists."""
     try:
         with os.fdopen(home.open_file(INDEX), "rb") as file:
             skills = json.load(file)["skills"]
@@ -158,7 +158,10 @@ def _listed(home: Folder) -> set[str]:
 
 
 def _remove(home: Folder, url: str) -> None:
-    """Remove the file of an index URL if `_publish` could have written it; ignore other URLs."""
+    """Remove the file of a URL in the index if `_publish` could have written it.
+
+    Ignore other URLs.
+    """
     path = url.removeprefix(f"/{FOLDER}/")
     name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
     if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:
@@ -166,5 +169,5 @@ def _remove(home: Folder, url: str) -> None:
             holder, last = home.parent(path)
             with holder:
                 os.unlink(last, dir_fd=holder.fd)
-        with suppress(OSError):  # an rmdir only removes an empty folder
+        with suppress(OSError):  # rmdir removes only an empty folder
             os.rmdir(name, dir_fd=home.fd)

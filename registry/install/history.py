@@ -1,12 +1,12 @@
 """Record pulls: a signed record for `undo`, and a note for the next sync while a pull runs.
 
-A pull has one row in the `changes` table, however many skills it installs. In this row, ``folder``
-is the folder of the lock. ``before`` and ``after`` are the lock's entries of each skill before and
-after the pull.
+A pull has one row in the `changes` table, for any number of skills. In this row, ``folder`` is the
+folder of the lock file. ``before`` and ``after`` are the entries of each skill in the lock file
+before and after the pull.
 
-The pull writes the note file before its first change and removes it at the end. The note file is
-named after the folder of the lock. It has mode 0600 and is in a folder of mode 0700 in this user's
-data folder.
+The pull writes the note before its first change and removes it at the end. The name of the note's
+file comes from the lock file's folder. The file has mode 0600 and is in a folder of mode 0700 in
+this user's data folder.
 """
 
 import hashlib
@@ -49,11 +49,12 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 class InstallRecord:
     """The change that a pull made to one skill, in one of the target's folders.
 
-    ``before`` is the lock's entry before the pull, without the hashes of its files. It is None if
-    there was no entry. ``state`` and ``left`` are the `state_of` the entry before and after the
-    pull. ``edits`` has the digests of the replaced edits and folders that `keep_edit` stored, by
-    the label of their folder. ``missing`` has the labels of the folders in which an installed
-    skill was missing before the pull. ``is_kept`` is True if the pull replaced no other files.
+    ``before`` is the skill's entry in the lock file before the pull, without the hashes of its
+    files; None if there was no entry. ``state`` and ``left`` are the `state_of` the entry before
+    and after the pull. ``edits`` has the digests of the replaced edits and folders that `keep_edit`
+    stored, by the label of their folder. ``missing`` has the labels of the folders in which an
+    installed skill was missing before the pull. ``is_kept`` is True if the pull replaced no other
+    files.
     """
 
     name: str
@@ -74,9 +75,9 @@ class InstallRecord:
         *,
         is_kept: bool,
     ) -> Self:
-        """Return the record of a pull that changed the lock's entry from ``was`` to ``now``.
+        """Return the record of a pull that changed a lock entry from ``was`` to ``now``.
 
-        None means that the lock has no entry.
+        None means that there is no entry.
         """
         known = was or now
         assert known is not None  # noqa: S101  # one of them is set
@@ -88,21 +89,21 @@ class InstallRecord:
 
     @property
     def is_changed(self) -> bool:
-        """True if the pull changed files of the skill, and not only the lock's entry."""
+        """Whether the pull changed files of the skill, and not only the entry in the lock file."""
         has_files = bool(self.edits or self.missing) or not self.is_kept
         return self.state != self.left or has_files
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:
-    """Return the tree hash, the agents and the mode of a lock entry, to compare two entries."""
+    """Return an entry's tree hash, agents and mode; two entries are compared by these values."""
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
 def remember(core: Core, target: InstallTarget, made: Mapping[str, InstallRecord]) -> None:
     """Record a pull, so that `undo` can undo it.
 
-    ``made`` has the changes of the pull, by the folders of the skills. A pull that changed no files
-    isn't recorded.
+    ``made`` has the changes of the pull, by the folders of the skills. If a pull changed no files,
+    it isn't recorded.
     """
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
@@ -111,7 +112,7 @@ def remember(core: Core, target: InstallTarget, made: Mapping[str, InstallRecord
     number = new_numbers()[0]
     before = {folder: asdict(one) for folder, one in made.items()}
     after = {folder: facts.pop("left") for folder, facts in before.items()}
-    # Imported only here, because most pulls change no files and don't write to the database.
+    # Import this only here, because most pulls change no files and don't write to the database.
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
@@ -119,7 +120,7 @@ def remember(core: Core, target: InstallTarget, made: Mapping[str, InstallRecord
             Signer.of(core),
             number=number,
             kind=KIND,
-            uid=number,  # a pull is not the change of a skill in a source, so it gets its own uid
+            uid=number,  # a pull doesn't change a skill in a source, so its row gets a separate uid
             name=", ".join(names[:MAX_NAMED]) + more,
             source="",
             folder=target.path,
@@ -142,10 +143,10 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
 
 
 def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
-    """Return the changes of a pull (one of `remembered_pulls`), by the folders of the skills."""
+    """Return the changes of a pull from `remembered_pulls`, by the folders of the skills."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():
-        facts.pop("client", None)  # a field that earlier versions wrote
+        facts.pop("client", None)  # a field from earlier versions of this program
     return {folder: InstallRecord(**facts, left=after[folder]) for folder, facts in before.items()}
 
 
@@ -155,7 +156,7 @@ EDIT_DAYS: Final = 90
 
 
 def keep_edit(place: Place, digest: str) -> bool:
-    """Copy a folder that a pull will replace, so that `undo` can restore it.
+    """Copy a folder before a pull replaces it, so that `undo` can restore it.
 
     Returns False if the folder has links or special files, or can't be copied completely.
     """
@@ -181,7 +182,7 @@ def keep_edit(place: Place, digest: str) -> bool:
 
 
 def kept_edit(core: Core, digest: str) -> list[FileContent] | None:
-    """Return the files that `keep_edit` copied, or None if the copy no longer exists."""
+    """Return the files that `keep_edit` copied; None if the copy no longer exists."""
     with suppress(OSError, RegistryError), open_data_folder(EDITS) as folder:
         place = Place(folder, digest)
         if _DIGEST.fullmatch(digest) and digest_of(place) == digest:
@@ -199,19 +200,19 @@ def note_begun(target: InstallTarget) -> None:
     The next sync reads this note and finishes an interrupted pull. Without the note, only the next
     pull into the same target would finish it.
     """
-    # ValueError: the path may not be UTF-8 text.
+    # ValueError is raised if the path isn't valid UTF-8.
     with suppress(OSError, ValueError), open_data_folder(FOLDER, make=True) as folder:
         write_file(_note_place(folder, target), _data(target), 0o600)
 
 
 def note_ended(target: InstallTarget) -> None:
-    """Remove the note of a target, because the target has no unfinished pull any more."""
+    """Remove the note of a target, because no pull into this target is unfinished any more."""
     with suppress(OSError, ValueError), open_data_folder(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
 def interrupted_targets() -> list[InstallTarget]:
-    """Return the targets that have a note: those of running and of interrupted pulls."""
+    """Return the targets with a note: those of running pulls and of interrupted pulls."""
     try:
         with open_data_folder(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]

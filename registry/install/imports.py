@@ -1,6 +1,6 @@
-"""Import skills from an archive or an address, which isn't trusted, into a local source.
+"""Import skills from an untrusted archive or address into a local source.
 
-An import creates copies of the skills, after a check for security errors.
+An import checks the skills for security errors, and then creates copies of them.
 """
 
 import io
@@ -51,7 +51,7 @@ NO_DOCUMENT: Final = "it has no SKILL.md at its top or in a single top folder"
 
 
 Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
-"""The files of a skill by path, and the paths of the executable files."""
+"""The files of a skill by path, and the paths of its executable files."""
 
 
 def import_archive(
@@ -62,7 +62,7 @@ def import_archive(
     name: str | None = None,
     trust: bool = False,
 ) -> SkillDetail:
-    """Create a skill from the single skill in an archive (.skill, .zip, .tar.gz); return it.
+    """Create a skill from an archive (.skill, .zip, .tar.gz) with a single skill; return it.
 
     Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, and the errors of
     `SkillRegistry.create`. Raises `SkillHeld` if the skill has security errors, unless ``trust``.
@@ -94,9 +94,9 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
 
 
 def unpacked(data: bytes, path: str, limits: Limits) -> Unpacked:
-    """Return the files of the single skill in an archive's bytes; errors name ``path``.
+    """Return the files of the single skill in an archive's bytes; errors contain ``path``.
 
-    Raises `ArchiveRefused`, whose cause is `TooMuch` if the archive exceeds a limit.
+    Raises `ArchiveRefused`. If the archive exceeds a limit, the cause of the error is `TooMuch`.
     """
     room = ArchiveLimits(limits.files, limits.skill_bytes, limits.skill_bytes)
     try:
@@ -135,10 +135,11 @@ def import_skills(
 ) -> list[SkillDetail]:
     """Create copies of the skills in an archive, a repository, a site or a hub; return them.
 
-    If one skill can't be created, none is. ``skills`` names the skills to create. If it is empty,
-    all skills are created if ``every``, or else the only skill. Raises `SeveralSkills` if there are
-    several, and `SkillHeld` if a skill has security errors, unless ``trust``. Raises
-    `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and the errors of `SkillRegistry.create`.
+    If a skill can't be created, no skill is created. ``skills`` are the names of the skills to
+    create. Without names, ``every`` creates all skills; otherwise the only skill is created. Raises
+    `SeveralSkills` if there are several, and `SkillHeld` if a skill has security errors, unless
+    ``trust``. Raises `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and the errors of
+    `SkillRegistry.create`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     _check_there(target, address)
@@ -183,8 +184,8 @@ def _check_there(target: str, address: Address | None) -> None:
 class OfferedSkill(Value):
     """A skill that an address offers; ``folder`` is its folder at the address.
 
-    If ``quarantined``, the skill has security errors, so agents don't see it until you trust it. If
-    ``warning``, the skill has security findings.
+    If ``quarantined``, the skill has security errors, and agents don't see it until you trust it.
+    If ``warning``, the skill has security findings.
     """
 
     name: str
@@ -218,7 +219,7 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
 
 @contextmanager
 def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
-    """Fetch a remote into a temporary folder; the folder is removed when the block ends.
+    """Fetch a remote source into a temporary folder, which is removed at the end of the block.
 
     Raises `RemoteProblem`.
     """
@@ -237,7 +238,7 @@ def _parsed(data: bytes, folder: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """A skill that an import will create."""
+    """A skill that the import will create."""
 
     folder: str
     name: str
@@ -300,7 +301,7 @@ def _without_copies(
 
 
 def _check(core: Core, home: Source, one: _Brought) -> None:
-    """Raise the errors that creating this skill would raise.
+    """Check a skill, and raise the errors that its creation would raise.
 
     `import_skills` checks all skills before it creates the first one.
     """

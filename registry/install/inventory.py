@@ -1,4 +1,4 @@
-"""List the skills that an agent sees on disk, with their state in the lock and the registry."""
+"""List the skills that an agent sees on disk, with their state in lock file and registry."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ class AgentSkill(Value):
 def seen_by(core: Core, agent: Agent, project: InstallTarget | None) -> list[AgentSkill]:
     """Return the skills that an agent sees in a project, and the missing skills.
 
-    If ``project`` is None, only return the skills that the agent sees in all projects.
+    If ``project`` is None, return only the skills that the agent sees in all projects.
     """
     found: list[AgentSkill] = []
     if project is not None:
@@ -70,7 +70,7 @@ def seen_by(core: Core, agent: Agent, project: InstallTarget | None) -> list[Age
 
 
 def _once(found: Sequence[AgentSkill]) -> list[AgentSkill]:
-    """Return one item for each path. If a path has two items, return the item that a lock lists."""
+    """Return one item for each path; if a path has two items, return the one from a lock file."""
     kept: dict[tuple[str, str], AgentSkill] = {}
     for one in found:
         folder, name = os.path.split(one.place)
@@ -83,7 +83,7 @@ def _once(found: Sequence[AgentSkill]) -> list[AgentSkill]:
 def explained_for(
     core: Core, explanations: Sequence[Explanation], agent: Agent, project: InstallTarget
 ) -> list[Explanation]:
-    """Return the explanations, with findings that tell from which path an agent reads each skill.
+    """Add findings to the explanations: from which path an agent reads each skill.
 
     If the agent doesn't read a skill, a finding reports this.
     """
@@ -94,7 +94,7 @@ def explained_for(
 
 
 def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[Diagnostic]:
-    """Yield findings: the path from which an agent reads a skill, and other skills of its name."""
+    """Yield findings: from which path an agent reads a skill, and other skills with its name."""
     real = real_path(one.path)
     here = [
         each
@@ -105,7 +105,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
     if not here:
         fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
         if one.skill is not None and any(each.name == one.skill.name for each in seen):
-            fix = None  # `pull` would write into the folder of the other skill of that name
+            fix = None  # `pull` would write into the folder of the other skill with this name
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
@@ -126,7 +126,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
 
 
 def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]:
-    """For each name that several skills on disk share, tell which skill the agent loads."""
+    """For each name that several skills on disk share, report which skill the agent loads."""
     by_name: dict[str, dict[str, AgentSkill]] = {}
     for one in seen:
         if one.state != "missing":
@@ -145,16 +145,16 @@ def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]
 def loaded_of(agent: Agent, namesakes: Sequence[AgentSkill]) -> AgentSkill | None:
     """Return the skill that an agent loads if several skills have the same name.
 
-    Returns None if the agent's documentation doesn't tell this.
+    Returns None if the agent's documentation doesn't state this.
     """
     found = [one for one in namesakes if one.where == _WINS.get(agent.id)]
     return found[0] if len({real_path(one.place) for one in found}) == 1 else None
 
 
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""Which skill each agent loads if a global skill and a skill of the project have one name.
+"""Which skill each agent loads if a global skill and a project's skill have the same name.
 
-This is taken from the agents' documentation.
+The agents' documentation states this.
 """
 
 _PULLED: Final[dict[str, Known]] = {
@@ -163,7 +163,7 @@ _PULLED: Final[dict[str, Known]] = {
     "edited": "edited",
     "gone": "gone",
     "missing": "missing",
-    "failed": "pulled",  # the source of the skill is no longer trusted
+    "failed": "pulled",  # the user no longer trusts the source of this skill
 }
 
 
@@ -181,8 +181,8 @@ class _Look:
             ours = {
                 folder: entry
                 for folder, entry in standing.locked.items()
-                # Other agents may read the same folder, so also list the skills that were installed
-                # for them.
+                # Several agents may read the same folder, so also list skills that were installed
+                # for other agents.
                 if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
             }
             # If one folder is a link to another folder, list its skills only once.
@@ -240,7 +240,7 @@ class _Look:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the sorted names of the subfolders that contain a SKILL.md. Links are followed."""
+    """Yield the sorted names of the subfolders with a SKILL.md; links are followed."""
     try:
         with Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path) as folder:
             names = sorted(entry.name for entry in folder.entries() if entry.name[:1] != ".")

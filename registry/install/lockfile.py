@@ -1,7 +1,7 @@
 """Read and write the lock file: the versions, origins and agents of installed skills.
 
-People commit lock files and merge those of other people, so every field is checked before it is
-used. The same pulls write the same bytes on every machine, so the file has no times and no absolute
+Users commit lock files and merge those of other people, so each field is checked before its use.
+The same pulls write the same bytes on every machine, so the file has no times and no absolute
 paths.
 """
 
@@ -26,9 +26,9 @@ from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = LOCK
 KNOWN: Final = (1, *WITH_ORIGINS)
-"""Versions of the lock file that can be read.
+"""Versions of the lock file that this program can read.
 
-Version 1 had no origins and no agents, version 2 no pins.
+Version 1 had no origins and no agents. Version 2 had no pins.
 """
 MAX_BYTES: Final = 256 << 20
 
@@ -39,7 +39,7 @@ ORIGIN: Final = ("commit", "path", "ref", "url")
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A lock file's entry for an installed skill.
+    """The entry of an installed skill in a lock file.
 
     It has the skill's origin, its hashes, and the hash of each of its files by path. ``digest`` is
     the digest of the folder that `pull` wrote (`disk.atomic.digest_of`). ``source`` and ``folder``
@@ -85,7 +85,7 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 
 def pulled_at(to: str) -> str | None:
-    """Return the modification time of the lock file as UTC text: about that of the last pull."""
+    """Return the lock file's modification time as UTC text: about the time of the last pull."""
     with suppress(OSError, LockFileInvalid):
         if read_lock(to):
             return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
@@ -93,19 +93,19 @@ def pulled_at(to: str) -> str | None:
 
 
 def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
-    """Replace the lock file atomically. The same entries give the same bytes."""
+    """Replace the lock file atomically; for the same entries, its bytes are the same."""
     data = {"version": VERSION, "skills": {name: asdict(one) for name, one in locked.items()}}
     replace_file(Place(to, NAME), encoded(data, sort=True))
 
 
 def encoded(data: object, *, sort: bool) -> bytes:
-    """Return JSON in the style of lock files: indented by two spaces, with a final newline."""
+    """Return JSON in the style of lock files: indented by two spaces, with a final line break."""
     text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=sort) + "\n"
     return text.encode("utf-8", "backslashreplace")
 
 
 def locked_from(record: Any) -> Locked:
-    """Return a lock entry from its JSON, after checking every field.
+    """Check each field of an entry's JSON, and return the entry.
 
     Raises KeyError, TypeError or AttributeError if a field is missing or has a wrong type, and
     `AgentNotFound`.
@@ -130,7 +130,7 @@ def locked_from(record: Any) -> Locked:
 
 
 def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return an origin with exactly the keys `ORIGIN`, its address without a password.
+    """Return an origin with exactly the keys `ORIGIN`, and without the password in its address.
 
     Raises TypeError if a field has a wrong type.
     """
@@ -143,7 +143,7 @@ def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def has_secrets(to: str) -> list[str]:
-    """Return the addresses in a lock file that contain a password or token, with it masked."""
+    """Return the addresses in a lock file that contain a password or token, which is masked."""
     path = os.path.join(to, NAME)
     with suppress(OSError, RegistryError, ValueError, LookupError, TypeError, AttributeError):
         data = read_file(path, MAX_BYTES).data
@@ -156,7 +156,7 @@ def has_secrets(to: str) -> list[str]:
 
 
 def safe_folder(name: str) -> str:
-    """Return a folder's name from an untrusted file if it is safe. Raises ValueError if not."""
+    """Return a folder's name from an untrusted file. Raises ValueError if the name isn't safe."""
     reason = check_folder_name(name)
     if reason is not None:
         raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")

@@ -1,4 +1,4 @@
-"""Compare installed skills with their lock entries, and plan and make the changes of a pull."""
+"""Compare installed skills with the lock file, and plan and make the changes of a pull."""
 
 import errno
 import os
@@ -49,34 +49,34 @@ from registry.sync.sources import own_sources
 
 
 def known_digests(entry: Locked, one: InstallPath) -> set[str]:
-    """Return the digests that a folder or link may have at a path if a pull installed it there."""
+    """Return the digests that a folder or link at a path may have if a pull installed it."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
 
 def _missing(places: Sequence[InstallPath], folder: str) -> list[str]:
-    """Return the labels of the install paths at which there is nothing."""
+    """Return the labels of the install paths that don't exist on disk."""
     labels = [one.label for one in places if not os.path.lexists(os.path.join(one.path, folder))]
     return list(dict.fromkeys(labels))
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
-"""Error numbers of a file system that can't store a particular file name."""
+"""Error numbers of file systems that can't store certain file names."""
 
 _NOT_SO: Final = "the registry does not have this version"
 
 EQUAL: Final = "its files are equal, but it was not installed by pull"
-"""Reason in a result: a folder that no pull made has equal files, so it is left unchanged."""
+"""Reason in a result: the folder has equal files, but no pull created it, so it stays unchanged."""
 
 FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""Reason in a result: with ``--adopt``, an equal folder is now in the lock, unchanged."""
+"""Reason in a result: with ``--adopt``, an equal folder is now in the lock file, unchanged."""
 
 KEPT: Final = "your edits stay, and count as edits of this version"
 """Reason in a result: an edited skill keeps its edits, because of the option ``keep``."""
 
 BEHIND_TOO: Final = "an update is available"
-"""Added to the reason if a newer version of an edited skill is available."""
+"""Added to the reason if there is a newer version of an edited skill."""
 
 QUARANTINED: Final = "it has security errors and is quarantined now"
 UPDATE_QUARANTINED: Final = "the update has security errors and is quarantined"
@@ -94,9 +94,9 @@ class Edited(Exception):
 
 
 class InstallPlan:
-    """Plan changes to the installed skills of a target, without writing.
+    """Plans changes to the installed skills of a target, without writing.
 
-    ``anchor`` is the folder of the lock, if it exists.
+    ``anchor`` is the folder of the lock file, if it exists.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class InstallPlan:
         self._by_path = {} if anchor is None else {real_path(target.path): anchor}
 
     def path(self, folder: str) -> str:
-        """Return the path of the folder of a skill in the lock, for messages."""
+        """Return the path of the folder of a skill in the lock file, for messages."""
         return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
 
     def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
@@ -130,23 +130,26 @@ class InstallPlan:
         return self._paths(entry.agents, entry.mode, folder)
 
     def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `InstallTarget.install_paths`, computed once for each pair of agents and mode."""
+        """Return `InstallTarget.install_paths`; compute it once for each set of agents and mode."""
         if (ids, mode) not in self._bases:
             self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]
         return [one._replace(link=one.link + folder) if one.link else one for one in bases]
 
     def found(self, one: InstallPath, folder: str) -> str | None:
-        """Return the digest of a skill's folder or link at an install path, None if missing."""
+        """Return the digest of a skill's folder or link at an install path.
+
+        None if it is missing.
+        """
         if not os.path.lexists(os.path.join(one.path, folder)):
-            return None  # opening the parent folder would create it
+            return None  # to open the parent folder would create it
         try:
             return digest_of(Place(self.folder_at(one.label), folder))
         except FileNotFoundError:
             return None
 
     def folder_at(self, label: str) -> Folder:
-        """Open the folder with a label, and keep it open until the plan ends. Raises OSError."""
+        """Open the folder with a label; it stays open until the plan ends. Raises OSError."""
         if label not in self._opened:
             real = real_path(self._target.path_of(label))
             if real not in self._by_path:
@@ -159,7 +162,7 @@ class InstallPlan:
         return self._stack.enter_context(self._target.open(label, anchor, make=False))
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
-        """Return True if an install path has the files that a pull wrote, and not a link."""
+        """Tell whether an install path has the files that a pull wrote, and isn't a link."""
         known_paths = self._known_paths(known, folder)
         were_files = {each.label for each in known_paths if not each.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
@@ -173,7 +176,7 @@ class InstallPlan:
         mode: Mode | None = None,
         entries: Sequence[FileContent] | None = None,
     ) -> InstallResult:
-        """Install a skill for these agents, and update it for the agents that already have it.
+        """Install a skill for these agents, and update it for the agents that have it already.
 
         Raises `DatabaseProblem`, OSError.
         """
@@ -209,9 +212,9 @@ class InstallPlan:
     def _result_of_edited(
         self, folder: str, skill: Skill, entry: Locked, edited: Edited
     ) -> InstallResult:
-        """Return the result for a folder that was left unchanged because it was edited.
+        """Return the result for a folder that stays unchanged because it was edited.
 
-        ``entry`` is the entry that the lock would get.
+        ``entry`` is the new entry of the lock file.
         """
         known, reason = self.locked.get(folder), edited.reason
         is_edit = known is not None and reason != EQUAL
@@ -233,8 +236,8 @@ class InstallPlan:
     ) -> InstallResult:
         """Restore the files of a lock entry, except in the folders with the labels ``without``.
 
-        In these folders, an installed copy or link is removed. If ``entries`` is None, the files
-        are not available, and ``reason`` tells why.
+        In those folders, the installed copy or link is removed. If ``entries`` is None, the files
+        aren't available, and ``reason`` tells why.
         """
         install_paths = self._known_paths(entry, folder)
         path = install_paths[0].path_of(folder)
@@ -248,7 +251,7 @@ class InstallPlan:
         return InstallResult(entry.ref, path, state, lost)
 
     def is_as_locked(self, folder: str) -> bool:
-        """Hash a skill's files at all its install paths; tell whether they match the lock file."""
+        """Hash a skill's files at all install paths, and tell whether they match the lock file."""
         entry = self.locked[folder]
         for one in self._known_paths(entry, folder):
             found = self.found(one, folder)
@@ -263,8 +266,8 @@ class InstallPlan:
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
         """Compare the installed copy of a skill with the skill's current hashes in the registry.
 
-        The skill's files aren't read. If ``skill`` is None, only compare the installed copy with
-        the lock.
+        This doesn't read the files of the skill. If ``skill`` is None, compare the installed copy
+        only with the lock file.
         """
         entry = self.locked.get(folder)
         install_paths = self._known_paths(entry, folder)
@@ -338,16 +341,17 @@ class InstallPlan:
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
-        """Add the changes that an interrupted pull completed on disk to the lock entries.
+        """Add the changes on disk of an interrupted pull to the lock entries.
 
-        An interrupted pull may not have written them into the lock file.
+        The interrupted pull may not have written them into the lock file.
         """
         anchor = self._opened.get(LOCK_DIR)
         if anchor is None:
             return
         for name in staging_dirs(anchor):
             group = None
-            # If a folder is missing or can't be opened, ignore the unfinished change in it.
+            # If a folder is missing or can't be opened, ignore the unfinished change in that
+            # folder.
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
@@ -366,7 +370,7 @@ class InstallPlan:
         """Change all install paths of a skill, or none of them.
 
         Returns False if another process changed one of the paths first. ``is_edit`` is True if the
-        new files aren't those of the lock's entry.
+        new files aren't those of the lock entry.
         """
         del parts, entries, is_edit
         self.note(folder, entry)
@@ -383,16 +387,16 @@ class InstallPlan:
     ) -> None:
         """Record the lock entry from before a change for `InstallRecord`; None if there was none.
 
-        Call this method after the lock entry was changed.
+        Call this method after the change of the lock entry.
         """
 
     def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
-        """Copy the edits that the pull will replace; return the edits that `undo` can restore."""
+        """Copy the edits that the pull will replace, and return those that `undo` can restore."""
         del folder
         return edits
 
     def put_edit(self, folder: str, label: str, entries: Sequence[FileContent]) -> None:
-        """Restore an edit that a pull replaced; the lock's entry stays unchanged."""
+        """Restore an edit that a pull replaced; the lock entry stays unchanged."""
         path = os.path.join(self._target.path_of(label), folder)
         is_there = os.path.lexists(path)
         base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
@@ -401,7 +405,7 @@ class InstallPlan:
             raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
-        """Set the lock's entry of a folder, or remove the entry if ``entry`` is None."""
+        """Set the lock entry of a folder; if ``entry`` is None, remove the lock entry."""
         if entry is None:
             self.locked.pop(folder, None)
         else:
@@ -418,16 +422,19 @@ class InstallPlan:
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _agents_without_it(self, skill: Skill, ids: list[str]) -> list[str]:
-        """Return the agents that don't read the skill's own folder, or ``ids`` if all do."""
+        """Return the agents that don't read the skill's own folder.
+
+        If all read it, return ``ids``.
+        """
         if skill.source not in self._own:
             return ids
         folders = {one: [each.path for each in self._paths((one,), "copy", "")] for one in ids}
         return [one for one in ids if not overlap_reason(skill, folders[one])] or ids
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
-        """Return the default mode: the mode in which the skill is installed, if it is installed.
+        """Return the default mode; for an installed skill, this is its mode.
 
-        A skill in the shared folder gets no second copy in another agent's folder.
+        A skill in the shared folder gets no second copy in the folder of another agent.
         """
         if known is None or self._target.labels(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
@@ -443,7 +450,7 @@ class InstallPlan:
         entries: Sequence[FileContent],
         install_paths: Sequence[InstallPath],
     ) -> tuple[State, str | None]:
-        """Install a skill; return the new state, and a summary of the edits that were replaced."""
+        """Install a skill; return its new state, and a summary of the replaced edits."""
         known = self.locked.get(folder)
         parts: list[TargetChange] = []
         kept = None
@@ -453,7 +460,7 @@ class InstallPlan:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
                 continue
-            # A path that should have a link may have files, if the file system can't store links.
+            # If the file system can't store links, a path for a link may have files.
             may_be_files = not one.is_link or (known is not None and known.mode == "link")
             if may_be_files and self._has_wanted_files(one, folder, found, entry, entries):
                 if not (
@@ -515,7 +522,7 @@ class InstallPlan:
     def _unused_paths(
         self, known: Locked, folder: str, install_paths: Sequence[InstallPath]
     ) -> list[TargetChange]:
-        """Return changes that remove the folders and links that the new plan no longer uses."""
+        """Return the changes that remove folders and links which the new plan doesn't use."""
         paths = {one.path for one in install_paths}
         found = []
         for one in self._known_paths(known, folder):
@@ -527,9 +534,9 @@ class InstallPlan:
     def _with_known_origin(self, known: Locked | None, entry: Locked) -> Locked:
         """Return ``entry`` with the ref and the origin of the known entry, if the files are equal.
 
-        The known origin is kept even if its address is not a source on this machine. The ref
-        depends on the other sources of this machine. But people commit lock files, so the ref must
-        not change without reason.
+        The known origin stays even if its address isn't a source on this machine. The ref depends
+        on the other sources of this machine. But users commit lock files, so the ref must not
+        change without reason.
         """
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
@@ -543,12 +550,12 @@ class InstallPlan:
 BATCH: Final = 100
 """Number of changed skills after which the lock file is written again.
 
-Before that, only the staging directories (folders with the prepared new state) record the changes.
+Until then, only the staging directories (folders with the prepared new state) record the changes.
 """
 
 
 class InstallTransaction(InstallPlan):
-    """An install plan that makes its changes. It locks its folders against other pulls."""
+    """An install plan that makes its changes, and locks its folders against other pulls."""
 
     def __init__(
         self,
@@ -570,7 +577,7 @@ class InstallTransaction(InstallPlan):
         """Finish or undo interrupted pulls."""
         self._recover()
         for address in lockfile.has_secrets(self._target.path):
-            self._written = {}  # write the lock again, without the password
+            self._written = {}  # write the lock file again, without the password
             self._core.warn(
                 f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
                 "It is removed. Revoke it: old copies of the file still contain it. "
@@ -585,7 +592,7 @@ class InstallTransaction(InstallPlan):
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
-        with suppress(RegistryError):  # the next sync then finds that they are removed
+        with suppress(RegistryError):  # after this, the next sync finds that they are removed
             forget_removed(self._core, self._removed)
         self._removed.clear()
 
@@ -618,7 +625,7 @@ class InstallTransaction(InstallPlan):
                 if group.finish():
                     self.note(group.folder, group.entry())
                 self._behind.append(group.clear)
-            elif staging.record_in(self._anchor, name) is None:  # else begun in another folder
+            elif staging.record_in(self._anchor, name) is None:  # else it began in another folder
                 self._behind.append(lambda name=name: staging.clear(self._anchor, name))  # type: ignore[misc]
 
     def _swap_all(

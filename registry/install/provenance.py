@@ -1,4 +1,4 @@
-"""Choose the folder of each skill, and find the registry's skill for each lock entry."""
+"""Choose the folder of each skill, and find the skill in the registry for each lock entry."""
 
 import os
 import re
@@ -29,11 +29,11 @@ from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 ALREADY_THERE: Final = "it is there already"
-"""Start of a refusal's reason: the skill's own folder is the folder to install into."""
+"""Start of a reason to refuse: the skill's own folder is the folder into which to install."""
 
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
-"""End of a refusal's reason, if the option ``force`` overrides the refusal."""
+"""End of a reason to refuse, if the option ``force`` allows the change."""
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
@@ -47,10 +47,10 @@ def agents_folder(name: str) -> str:
 def folders(
     skills: Sequence[Skill], to: str, *, for_agents: bool
 ) -> tuple[dict[str, Skill], list[InstallResult]]:
-    """Return the skills by the folder into which they are installed, and the refusals.
+    """Return the skills by the folders into which they will be installed, and the refused skills.
 
-    A folder is named after the skill or after the skill's own folder. Skills that would share a
-    folder are all refused. Raises `PullClash` if every skill is refused.
+    A folder has the name of the skill, or of the skill's own folder. If several skills would have
+    the same folder, all of them are refused. Raises `PullClash` if all skills are refused.
     """
     refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
@@ -83,12 +83,11 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the registry's skill from which an entry was installed, or None if there is none.
+    """Return the registry's skill from which an entry was installed; None if there is none.
 
-    The function first tries the skill at the entry's source and folder, if this skill has the
-    entry's origin. Then it tries the skill with that origin. Last it tries a skill that moved: a
-    skill from the same address that had the locked files. The function never returns an installed
-    copy.
+    First, this tries the skill at the entry's source and folder, if it has the entry's origin.
+    Next, it tries the skill with that origin. Last, it tries a moved skill: one from the same
+    address that had the locked files. The result is never an installed copy.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
@@ -106,10 +105,13 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 
 def original(core: Core, skill: Skill) -> Skill:
-    """Return the remote source's skill for an unedited installed copy, or else ``skill`` itself."""
+    """Return the remote source's skill of an unedited installed copy.
+
+    Otherwise ``skill`` itself.
+    """
     if skill.origin is None or isinstance(skill, PinnedSkill):
         return skill
-    with suppress(RegistryError):  # the next reader of the skill reports the error
+    with suppress(RegistryError):  # the next operation that reads the skill reports the error
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
         if not found.remote:
             now = CurrentSkill.of_stored(core, found).stored.skill
@@ -126,7 +128,7 @@ def at_origin(
 ) -> StoredSkill | None:
     """Return the remote source's skill at an origin.
 
-    If no skill is there now, return a skill of the same address that has or had this tree hash.
+    If there is none now, return a skill from the same address that has or had this tree hash.
     """
     for one in same_name(core.reader, name):
         if one.is_usable and one.remote and is_of(one.skill, origin):
@@ -142,8 +144,8 @@ def at_origin(
 def had(core: Core, skill: Skill, tree: str) -> bool:
     """Tell whether a skill has or had these files, by the revisions in this registry.
 
-    A lock names a local source only by its name. On another machine, an unrelated source may have
-    the same name.
+    A lock file identifies a local source only by its name. On another machine, an unrelated source
+    may have the same name.
     """
     those = skills_that_had(core.reader, skill.source, tree)
     return any(one.skill.folder == skill.folder for one in those)
@@ -162,7 +164,7 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
 def locked(
     skill: Skill, entries: Sequence[FileContent], ids: tuple[str, ...], mode: Mode
 ) -> Locked:
-    """Return the lock entry for a skill with these files, before its folder is written."""
+    """Return the lock entry of a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
         name=skill.name,
@@ -181,7 +183,7 @@ def locked(
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return the origin of a skill (or of its original, for a copy), in the form of a lock entry.
+    """Return the origin of a skill in the form of a lock entry; for a copy, that of its original.
 
     Returns None if the skill has no origin.
     """
@@ -189,7 +191,7 @@ def origin_of(skill: Skill) -> dict[str, str | None] | None:
 
 
 def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
-    """Tell whether a skill comes from an origin. The commits may differ."""
+    """Tell whether a skill comes from an origin; the commits may be different."""
     found = origin_of(skill)
     return found is not None and _place(found) == _place(origin)
 
@@ -199,7 +201,7 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
-    """Return the reason why an entry's folder belongs to another skill, or None if it doesn't."""
+    """Return why an entry's folder belongs to another skill; None if it belongs to this skill."""
     if entry is None or _is_owner(core, entry, skill):
         return None
     whose = owner(core, entry)
@@ -218,14 +220,14 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
 
 
 def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
-    """Tell whether an entry's folder was installed from this skill, or from its remote origin."""
+    """Tell whether an entry's folder was installed from this skill or from its remote origin."""
     if (entry.source, entry.folder) == (skill.source, skill.folder):
         return entry.origin is not None or had(core, skill, entry.tree_hash)
     return entry.origin is not None and is_of(skill, entry.origin)
 
 
 def installed_owners(core: Core, target: InstallTarget, skills: Sequence[Skill]) -> list[Skill]:
-    """Return each skill, or the skill from which the folder of that name was installed before.
+    """Return each skill, or the skill from which its folder was installed before.
 
     Raises `LockFileInvalid`.
     """
@@ -238,7 +240,7 @@ def installed_owners(core: Core, target: InstallTarget, skills: Sequence[Skill])
 def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     """Return the reason why a local skill can't be installed into these real paths.
 
-    A target may not be inside or around the skill's own folder.
+    A target must not be inside the skill's own folder, and must not contain it.
     """
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
@@ -250,19 +252,16 @@ _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
 class Provenance:
-    """Finds the registry's skills for the entries of a lock.
-
-    It reads the list of sources only once.
-    """
+    """Finds the registry's skills for lock entries, and reads the list of sources only once."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry comes from a source that is not here.
+        """Tell whether an entry comes from a source that isn't on this machine.
 
-        True if no source here includes the entry's address and folder, or, without an address,
-        if no skill of this registry ever had its files: it is from a folder of another machine.
+        If the entry has an address, this is so if no source here includes the address and the
+        folder. Otherwise it is so if no skill of this registry ever had its files.
         """
         if entry.origin is None or not entry.origin["url"]:
             return not has_revision_with(self._core.reader, entry.tree_hash)
@@ -301,7 +300,10 @@ class Provenance:
 
 
 def strange_addresses(core: Core, target: InstallTarget) -> list[str]:
-    """Return the valid addresses in a lock that are not sources here. Raises `LockFileInvalid`."""
+    """Return the valid addresses in a lock file that aren't sources here.
+
+    Raises `LockFileInvalid`.
+    """
     provenance, found = Provenance(core), set()
     for entry in read_lock(target.path).values():
         if entry.origin and provenance.is_strange(entry):

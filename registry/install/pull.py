@@ -37,12 +37,12 @@ from registry.remotes.git import COMMIT
 def pull(
     core: Core, skills: Sequence[Skill], target: InstallTarget, options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Write skills into folders with their names, and leave folders with equal files unchanged.
+    """Write skills into folders with their names; leave folders with equal files unchanged.
 
-    The following are also left unchanged, unless an option of ``options`` allows the change: edited
-    folders, folders that no pull made, and folders of skills from another source. If a remote
-    source has the original of an installed copy, the original is installed. Raises `PullClash`,
-    `PullRefused`, `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
+    Unless ``options`` allow it, some other folders also stay unchanged: edited folders, folders
+    that no pull created, and folders of skills from another source. If a remote source has the
+    original of an installed copy, the original is installed. Raises `PullClash`, `PullRefused`,
+    `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
     """
     target.labels(options.agents)
     skills = [original(core, one) for one in skills]
@@ -68,19 +68,20 @@ def update(
     names: Mapping[str, str | None] | None = None,
     options: InstallOptions = PLAIN,
 ) -> list[InstallResult]:
-    """Update the installed skills in the folders ``names``, or all skills that the lock lists.
+    """Update the installed skills in the folders ``names``, or all skills in the lock file.
 
     ``names`` maps each folder to the label of the version to pin; None means to follow the source.
-    Without ``names``, pinned skills keep their version. A skill whose current files are a yanked
-    version also keeps its files. If the address of a skill is not a source here, its missing files
-    are restored in the locked version. Raises `LockMissing`, and the errors of `pull`.
+    Without ``names``, pinned skills keep their version. A skill also keeps its files if its current
+    files in the registry are a yanked version. If the address of a skill isn't a source here,
+    missing files are restored in the locked version. Raises `LockMissing`, and the errors of
+    `pull`.
     """
     if not os.path.isdir(target.path):
         check_locked(target)
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=options.offline)
         work = stack.enter_context(open_transaction(core, target, options))
-        check_locked(target)  # `open_transaction` has finished or undone any interrupted pull
+        check_locked(target)  # `open_transaction` has finished or undone interrupted pulls
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
@@ -123,7 +124,7 @@ def _pull_one(
 def remove(
     core: Core, target: InstallTarget, names: Sequence[str], options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Remove the installed skills in these folders, and their links. Edited skills stay."""
+    """Remove the installed skills in these folders, and their links; edited skills stay."""
     with open_transaction(core, target, options) as work:
         return [work.remove(folder) for folder in names]
 
@@ -131,11 +132,11 @@ def remove(
 def restore_from_lock(
     core: Core, target: InstallTarget, options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Restore every skill to the state that the lock records, byte for byte, or change nothing.
+    """Restore all skills to the state in the lock file, byte for byte, or change nothing.
 
     Files of a remote source are scanned for security errors, unless their skill is listed. Raises
-    `LockNotMet` if a skill's locked state can't be restored (`LockEdited`, a subclass, if the only
-    obstacles are edits), and the errors of `pull`.
+    `LockNotMet` if a skill can't be restored. Raises its subclass `LockEdited` if edits are the
+    only reason. Also raises the errors of `pull`.
     """
     check_locked(target)
     missing: dict[str, list[str]] = {}
@@ -171,7 +172,7 @@ def _restore_one(
 ) -> InstallResult:
     if work.is_as_locked(folder):
         return InstallResult(entry.ref, work.path(folder), "unchanged")
-    # The files are read a second time here: the files of all skills together may not fit into
+    # Read the files a second time here, because the files of all skills together may not fit into
     # memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
@@ -192,7 +193,7 @@ def _restore_one(
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
-    """Return the first security error of an entry's files, and a command that accepts the skill."""
+    """Return the first security error in an entry's files, and a command to accept the skill."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
     source = next((one.skill.source for one in waiting if one.quarantined), None)
@@ -205,9 +206,9 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
 
 
 def check_locked(target: InstallTarget) -> None:
-    """Raise `LockMissing` if the target has no lock.
+    """Raise `LockMissing` if the target has no lock file.
 
-    Without this check, the result would be "nothing is behind", which would mislead.
+    Without this check, the result would be that no skill is outdated, which is misleading.
     """
     if not is_locked(target):
         raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
@@ -219,15 +220,15 @@ def is_locked(target: InstallTarget) -> bool:
 
 
 def _refs(entry: Locked) -> tuple[str, str, str]:
-    """Return the refs that users may know for an installed skill, from weak to strong."""
+    """Return the refs that users may know for an installed skill; the most specific comes last."""
     return f"{entry.source}/{entry.name}", f"{entry.source}/{entry.folder}", entry.ref
 
 
 def folders_of(target: InstallTarget, names: Sequence[str]) -> dict[str, str | None]:
-    """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
+    """Return the folders of the installed skills with these names, refs or folders.
 
-    Each folder is mapped to the label if the name is ``NAME@LABEL``, else to None. Raises
-    `NotPulled` if a name means no installed skill, and `LockMissing`.
+    The result maps each folder to the label if the name is ``NAME@LABEL``, else to None. Raises
+    `NotPulled` if no installed skill has a name, and `LockMissing`.
     """
     check_locked(target)
     locked = lockfile.read_lock(target.path)
@@ -258,8 +259,8 @@ def check(
 ) -> list[InstallResult]:
     """Return how installed skills differ from the registry.
 
-    Compares the given ``skills``. If ``skills`` is None, compares the lock's skills in the folders
-    ``names`` or, without names, in all folders.
+    This compares the given ``skills``. If ``skills`` is None, it compares the locked skills in the
+    folders ``names`` or, without ``names``, in all folders.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         plan = InstallPlan(core, stack, target)
@@ -277,10 +278,10 @@ def check(
 
 
 def _check_one(core: Core, plan: InstallPlan, folder: str, skill: Skill | None) -> InstallResult:
-    """Compare an installed skill with ``skill``, or if it is None with the skill of its lock entry.
+    """Compare an installed skill with ``skill``; if it is None, with the skill of its lock entry.
 
-    A pinned skill, and a skill whose current files are a yanked version, keep their files. So they
-    are only compared with the lock.
+    A pinned skill keeps its files. So does a skill whose current files in the registry are a yanked
+    version. So these skills are compared only with the lock file.
     """
     entry = plan.locked.get(folder)
     if entry is None:
@@ -305,10 +306,10 @@ def open_transaction(
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open the transaction that changes a target, or only a plan if ``options`` asks for a dry run.
+    """Open the transaction that changes a target; for a dry run, open only a plan.
 
     If ``remembers``, the pull is recorded for `undo`. ``wait`` is the maximum time to wait for
-    another pull to end, in seconds.
+    another pull, in seconds.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         if options.dry_run:
@@ -331,18 +332,18 @@ def open_transaction(
 
 
 def clear_up(core: Core) -> None:
-    """Finish or undo all interrupted pulls of this user. Running pulls are not touched."""
+    """Finish or undo all interrupted pulls of this user; running pulls are not affected."""
     for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
             history.note_ended(target)
             continue
         with suppress(RegistryError), open_transaction(core, target, remembers=False, wait=0):
-            pass  # the transaction finishes or undoes interrupted pulls when it opens
+            pass  # opening the transaction finishes or undoes interrupted pulls
 
 
 @contextmanager
 def as_pull_refused(path: str) -> Iterator[None]:
-    """Raise `PullRefused` instead of an OSError that the block raises."""
+    """If the block raises an OSError, raise `PullRefused` instead."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Fetch locked skills from their remote origins, if this machine's registry lacks them."""
+"""Fetch locked skills from their remote origins if this machine's registry doesn't have them."""
 
 import os
 import tempfile
@@ -32,9 +32,9 @@ _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class LockedOrigins:
-    """The remote origins in a lock. Each origin is opened only once.
+    """The remote origins in a lock file; each origin is opened only once.
 
-    If ``offline``, only files that were fetched before are used.
+    If ``offline``, use only files from earlier fetches.
     """
 
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
@@ -46,14 +46,14 @@ class LockedOrigins:
         self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
 
     def expect(self, entries: Iterable[Locked]) -> None:
-        """Announce the entries that will be read, so that a repository is asked only once."""
+        """Announce the entries that will be read, so that each repository gets only one request."""
         for one in entries:
             if one.origin is not None and (url := one.origin["url"]) is not None:
                 folders = self._expected.setdefault((url, _ref(one.origin)), set())
                 folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[FileContent] | None:
-        """Return the files of a locked skill from its origin, or None if the entry has no address.
+        """Return the files of a locked skill from its origin; None if the entry has no address.
 
         Raises `AddressInvalid`, `RemoteProblem`.
         """
@@ -71,7 +71,7 @@ class LockedOrigins:
         return found
 
     def _tree(self, url: str, ref: str | None) -> Snapshot:
-        """Return the snapshot of an origin at a ref. A failed request is not repeated."""
+        """Return the snapshot of an origin at a ref; a failed request isn't repeated."""
         address = _address(self._core, url)
         opened = _once(self._origins, url, lambda: self._opened(address, url))
         expected = self._expected.get((url, ref), ())
@@ -90,10 +90,11 @@ class LockedOrigins:
         return lambda _ref, _folders: tree
 
     def _bounds(self, address: Address, url: str) -> FetchLimits:
-        """Return the limits for fetching an address in a lock, which may be another person's.
+        """Return the limits of a fetch from an address in a lock file.
 
-        Only the addresses of this user's own sources may be on this machine or in its network. Only
-        the hosts of these sources get a password. Raises `RemoteInvalid`.
+        Another person may have written the lock file. So only addresses of this user's own sources
+        may be on this machine or in its network, and only the hosts of these sources get a
+        password. Raises `RemoteInvalid`.
         """
         if self._is_offline or normalize_url(address.url) in self._own:
             return FetchLimits()
@@ -123,7 +124,7 @@ Found = TypeVar("Found")
 def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
     """Return the result of ``find()``, which is called only once for each key.
 
-    If that call raised `RemoteProblem`, the same error is raised again.
+    If that call raised `RemoteProblem`, raise the same error again.
     """
     if key not in known:
         try:
@@ -154,10 +155,7 @@ def _address(core: Core, url: str) -> Address:
 
 @contextmanager
 def _cache(url: str) -> Iterator[str]:
-    """Yield the cache folder of an address, locked.
-
-    Yields a temporary folder if there is no cache folder.
-    """
+    """Lock and yield the cache folder of an address; if there is none, a temporary folder."""
     above = str(cache_folder() / "origins")
     try:
         make_path(above, OWN)

@@ -1,15 +1,15 @@
 """Replace the folder of a skill at one path, or at several paths: all of them or none.
 
-A staging directory next to each path contains the new files (see `disk.swap`) and a record. It
-stays until the lock file lists the new state. If the process is killed, the next process finishes
-the recorded change.
+A staging directory beside each path contains the new files (see `disk.swap`) and a record. It stays
+until the lock file lists the new state. If the process is killed, the next process finishes the
+recorded change.
 
-A single rename can't change two folders. So for several paths, every staging directory is prepared
-first, and one path is the deciding path. A record in the lock's folder lists all paths. If the
-deciding path has its new state, any process that finds the record also brings the other paths to
-their new state. Otherwise it restores the old state of all paths. A link is created before its
-target, and leads nowhere until the target exists. So at any crash, all or none of the links and
-their folder are visible.
+A single rename can't change two folders. So for several paths, all staging directories are prepared
+first, and one of the paths is the deciding path. A record in the lock file's folder lists all
+paths. Any process that finds the record looks at the deciding path. If this path has its new state,
+the process also changes the other paths to their new state. Otherwise it restores the old state of
+all paths. A link is created before its target, and leads nowhere until the target exists. So after
+any crash, all or none of the links and their folder are visible.
 """
 
 import errno
@@ -45,36 +45,36 @@ RECORD: Final = "note.json"
 """Name of the file in a staging directory that records the old and the new state of its path."""
 
 GROUP: Final = "places.json"
-"""Name of the file next to the lock with the labels of all paths of a change.
+"""Name of the file beside the lock file with the labels of all paths of a change.
 
-It is written before staging.
+It is written before the staging directories.
 """
 
 ENTRY: Final = "entry.json"
-"""Name of the file next to the lock that has the skill's new lock entry.
+"""Name of the file beside the lock file with the skill's new lock entry.
 
-It is written after staging, before the first change.
+It is written after the staging directories, before the first change.
 """
 
 LOCK_SECONDS: Final = 30.0
 
 _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
-"""Error numbers of file systems that don't support file locks. Pulls then run without a lock."""
+"""Error numbers of file systems that don't support file locks; pulls then run without a lock."""
 
 _ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
-"""Errors after which a copy would also fail. After other errors, copy instead of link."""
+"""Errors after which a copy would also fail; after other errors, a copy replaces the link."""
 
 UNREADABLE: Final = (
     *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
 )
-"""Errors of reading a record that is incomplete or that another program wrote."""
+"""Errors that occur if a record is incomplete, or if another program wrote it."""
 
 
 @contextmanager
 def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
-    """Open a folder and lock it against other pulls and exports.
+    """Open a folder and lock it against other pulls and exports; create it if it is missing.
 
-    Creates the folder if it is missing. Raises OSError.
+    Raises OSError.
     """
     make_path(path)
     with open_named(path) as folder, exclusive_lock(folder, wait):
@@ -100,13 +100,13 @@ def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]
 
 
 def staging_dirs(folder: Folder) -> list[str]:
-    """Return the names of this user's staging directories from interrupted processes."""
+    """Return the names of this user's staging directories of interrupted processes."""
     names = [entry.name for entry in folder.entries()]
     return [name for name in names if _is_staged(name) and is_ours(Place(folder, name))]
 
 
 def stale_drafts(folder: Folder) -> list[str]:
-    """Return the names of drafts (temporary files and folders) from interrupted processes."""
+    """Return the names of drafts (temporary files and folders) of interrupted processes."""
     entries = [entry for entry in folder.entries() if _is_staged(entry.name)]
     return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
 
@@ -116,7 +116,7 @@ def _is_staged(name: str) -> bool:
 
 
 def is_ours(place: Place) -> bool:
-    """Tell whether there is a folder at ``place`` that belongs to this user."""
+    """Tell whether there is a folder at ``place`` and this user owns it."""
     try:
         open_own_folder(place).close()
     except (NotOurs, FileNotFoundError):
@@ -125,10 +125,7 @@ def is_ours(place: Place) -> bool:
 
 
 def where(folder: str, error: OSError) -> str:
-    """Return the full path of the file in an OSError.
-
-    The error may name the file relative to ``folder``.
-    """
+    """Return the full path of the file in an OSError, which may name it relative to ``folder``."""
     name = error.filename
     return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
 
@@ -143,27 +140,27 @@ class SwapRecord:
 
 
 def put(to: Folder, name: str) -> bool:
-    """Make the change that the record of a staging directory describes.
+    """Make the change in the record of a staging directory.
 
     Returns False if another process changed the path first.
     """
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
-        # Another process may create or remove the skill's folder at this moment.
+        # another process may create or remove the skill's folder at this moment
         with suppress(FileExistsError, FileNotFoundError):
             swap.publish()
     return repair(to, name) is not None
 
 
 def repair(to: Folder, name: str) -> SwapRecord | None:
-    """Verify or finish a change, and restore an edit that the change moved away.
+    """Check or finish a change, and restore an edit that the change moved away.
 
-    Returns the record if the new state is in place, or else None.
+    Returns the record if the path has the new state, else None.
     """
     with _opened(to, name) as (record, swap):
         if record is None:
-            return None  # the record is written before any rename, so nothing was renamed
+            return None  # the record is written before any rename, so no file was renamed
         swap.settle(_leave)
         is_done = swap.is_done()
     sync_folder(to)
@@ -171,7 +168,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
 
 
 def roll_back(to: Folder, name: str) -> None:
-    """Restore the state that a path had before `put`, unless the path was edited since then."""
+    """Restore the state of a path from before `put`, unless the path was edited after it."""
     with _opened(to, name) as (_, swap):
         swap.settle(_leave)
         swap.roll_back()
@@ -179,7 +176,7 @@ def roll_back(to: Folder, name: str) -> None:
 
 
 def record_in_place(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory if its path has the new state, or else None.
+    """Return the record of a staging directory if its path has the new state, else None.
 
     This function changes nothing.
     """
@@ -197,27 +194,27 @@ def clear(to: Folder, name: str) -> None:
         if record is not None:
             if unknown_in(Place(home, TREE), {record.base, record.new}):
                 return
-            # Remove the record first: a partly removed folder would look like an edit.
+            # Remove the record first, because a partly removed folder would look like an edit.
             remove_tree(Place(home, RECORD))
             sync_folder(home)
     remove_tree(Place(to, name))
 
 
 def record_in(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory, or None if it is missing or incomplete."""
+    """Return the record of a staging directory; None if it is missing or incomplete."""
     with open_own_folder(Place(to, name)) as home:
         return read_record(home)
 
 
 def read_record(home: Folder) -> SwapRecord | None:
-    """Return the record in an open staging directory, or None if it is missing or incomplete."""
+    """Return the record in an open staging directory; None if it is missing or incomplete."""
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
-        # Check the folder's name: other users may be able to write here, and the name must not lead
-        # to another folder.
+        # Check the folder's name, because other users may be able to write here, and the name must
+        # not lead to another folder.
         return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"])
     except UNREADABLE:
-        return None  # without a complete record, nothing was renamed
+        return None  # without a complete record, no file was renamed
 
 
 @contextmanager
@@ -232,7 +229,7 @@ def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
 
 
 def _leave(_: Place) -> None:
-    """Leave an edit in the staging directory, which `clear` then doesn't remove."""
+    """Leave an edit in the staging directory; `clear` then doesn't remove the directory."""
 
 
 def _write(to: Folder, name: str, file: str, facts: Any) -> None:
@@ -244,8 +241,8 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 class TargetChange(NamedTuple):
     """The change of one path: the label of its parent folder, its old and its new state.
 
-    The old state is a digest. ``link`` is the target of the new link, "" if the path gets the
-    skill's files, or None if the path will be removed.
+    The old state is a digest. ``link`` is the target of the new link. It is "" if the path gets the
+    skill's files, and None if the path is removed.
     """
 
     label: str
@@ -255,9 +252,9 @@ class TargetChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupSwap:
-    """A change of several paths of one skill, all or none.
+    """A change of several paths of one skill: all or none.
 
-    It is recorded in the folder ``anchor``, which has the lock. ``folder`` is the name of the
+    It is recorded in the folder ``anchor``, which has the lock file. ``folder`` is the name of the
     skill's folder. ``labels`` are the labels of the parent folders, in the order of the changes.
     ``deciding`` is the label of the deciding path.
     """
@@ -277,7 +274,7 @@ class GroupSwap:
         parts: Sequence[TargetChange],
         opened: Mapping[str, Folder],
     ) -> Self:
-        """Record on disk which paths will be changed, and flush the record to disk."""
+        """Record on disk which paths will change, and flush the record to disk."""
         parts = in_order(parts)
         deciding = next((one for one in parts if one.link == ""), parts[0]).label
         labels = [one.label for one in parts]
@@ -292,11 +289,11 @@ class GroupSwap:
     def found(
         cls, anchor: Folder, name: str, known: Container[str], open_label: Callable[[str], Folder]
     ) -> Self | None:
-        """Return the group whose staging directory has this name.
+        """Return the group that uses the staging directory with this name.
 
-        Returns None if the record is missing or incomplete, or if it has labels outside ``known``,
-        because then another user began the group. Raises OSError and `PullRefused` if a folder of
-        the group can't be opened.
+        Returns None if the record is missing or incomplete. Also returns None if the record has
+        labels outside ``known``, because then another user began the group. Raises OSError and
+        `PullRefused` if a folder of the group can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
@@ -342,8 +339,8 @@ class GroupSwap:
     def place(self, entry: Locked | None) -> bool:
         """Change all paths to their new state.
 
-        Returns False, and leaves all paths unchanged, if one of them can't be changed. ``entry`` is
-        the new entry of the lock. If it is None, the lock will have no entry.
+        If one of them can't be changed, returns False and leaves all paths unchanged. ``entry`` is
+        the new lock entry; None means that there will be none.
         """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
         for number, label in enumerate(self.labels):
@@ -354,13 +351,14 @@ class GroupSwap:
         return True
 
     def finish(self) -> bool:
-        """Finish the change of a dead process, or undo it if its deciding path wasn't changed.
+        """Finish the change of a dead process; undo it if its deciding path wasn't changed.
 
         Returns False if the change was undone.
         """
         staged = self._staged()
         if self.deciding not in staged:
-            return False  # either nothing was changed yet, or the lock file has the new state
+            # either nothing has changed yet, or the lock file already has the new state
+            return False
         if not self.is_decided():
             for label in reversed(staged):
                 roll_back(self.opened[label], self.name)
@@ -374,7 +372,7 @@ class GroupSwap:
         return True
 
     def is_decided(self) -> bool:
-        """Tell whether the deciding path has its new state. Then the whole change must be finished.
+        """Tell whether the deciding path has its new state, so that the change must be finished.
 
         This method changes nothing.
         """
@@ -386,7 +384,7 @@ class GroupSwap:
         return record_in_place(self.opened[self.deciding], self.name) is not None
 
     def entry(self) -> Locked | None:
-        """Return the new entry of the lock, or None if the change removes the skill.
+        """Return the new lock entry; None if the change removes the skill.
 
         Raises OSError, and the errors of `lockfile.locked_from`.
         """
@@ -395,15 +393,15 @@ class GroupSwap:
         return None if data is None else locked_from(data)
 
     def clear(self) -> None:
-        """Remove the staging directories, except those that may contain edits."""
-        # Remove the staging directory of the deciding path first: without its record, no process
+        """Remove the staging directories, except directories that may contain edits."""
+        # Remove the deciding path's staging directory first: without its record, no process
         # finishes or undoes the change.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
             if is_ours(Place(self.opened[label], self.name)):
                 clear(self.opened[label], self.name)
                 self.opened[
                     label
-                ].sync()  # flush the removal to disk before the record of the group is removed
+                ].sync()  # flush the removal to disk before removing the record of the group
         if is_ours(Place(self.anchor, self.name)):
             clear(self.anchor, self.name)
 
@@ -418,7 +416,7 @@ def in_order(parts: Sequence[TargetChange]) -> list[TargetChange]:
     """Return changes in the order in which they must be made.
 
     New links come first, because they lead nowhere yet. Then come the skill's files, then
-    replacements, and last the removals, files before links.
+    replacements, and last the removals (files before links).
     """
 
     def rank(part: TargetChange) -> int:

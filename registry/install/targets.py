@@ -1,6 +1,6 @@
-"""Find the folders into which skills are installed, and define options and results of installs.
+"""Find the folders into which skills are installed; define options and results of installs.
 
-A target is what a lock file belongs to: a folder, a project, or all projects of the user.
+A target has one lock file: it is a folder, a project, or all projects of the user.
 """
 
 import os
@@ -20,18 +20,18 @@ from registry.settings import data_folder
 from registry.sync.report import Progress
 
 LOCK_DIR: Final = "."
-"""The label of the folder that contains the lock file."""
+"""The label of the lock file's folder."""
 
 _ALONE: Final = "eve"
-"""The id of an agent that gets copies, because the agent doesn't follow links."""
+"""The id of an agent that gets copies, because it doesn't follow links."""
 
 
 class InstallPath(NamedTuple):
-    """A folder below which a skill is installed: its label, its path, and the skill's link, if any.
+    """A folder in which a skill is installed: its label, its path, and the skill's link, if any.
 
     ``path`` is the real path. ``link`` is the path to which a link in this folder leads; it is
     empty for the folder that has the files. ``is_link`` is True if the skill is installed as a
-    link. ``named`` is the path as the user knows it.
+    link. ``named`` is the path in the form that the user knows.
     """
 
     label: str
@@ -41,7 +41,7 @@ class InstallPath(NamedTuple):
     named: str
 
     def path_of(self, folder: str) -> str:
-        """Return the path of a skill's folder as the user knows it, for messages."""
+        """Return the path of a skill's folder for messages, in the form that the user knows."""
         return os.path.join(self.named, folder)
 
 
@@ -49,9 +49,9 @@ class InstallPath(NamedTuple):
 class InstallTarget:
     """The target of an install: the folder of its lock file, as an absolute path.
 
-    Each other folder of the target has a label, which is the same on every machine. In a
-    project, a label is a path relative to the project. If ``is_global``, a label is a path from the
-    table of agents.
+    Each other folder of the target has a label, which is the same on all machines. In a project, a
+    label is a path relative to the project. If ``is_global``, a label is a path from the table of
+    agents.
     """
 
     path: str
@@ -59,7 +59,7 @@ class InstallTarget:
 
     @classmethod
     def folder(cls, path: str) -> Self:
-        """Return the target for a folder that the user named."""
+        """Return the target for a folder that the user gave."""
         return cls(os.path.abspath(os.path.expanduser(path)))
 
     @classmethod
@@ -69,10 +69,10 @@ class InstallTarget:
 
     @classmethod
     def project(cls, folder: str) -> Self:
-        """Return the project that contains ``folder``: its git checkout, or else the folder itself.
+        """Return the project that contains ``folder``: its git checkout, or the folder itself.
 
-        A checkout that belongs to another user is ignored. The home folder is only a project if it
-        is ``folder`` itself.
+        A checkout that another user owns is ignored. The home folder is a project only if it is
+        ``folder`` itself.
         """
         here = real_path(folder)
         home, above = real_path(os.path.expanduser("~")), here
@@ -84,10 +84,10 @@ class InstallTarget:
             above = os.path.dirname(above)
 
     def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
-        """Return the folders that get a skill for these agents; the target of links comes first.
+        """Return the folders in which these agents get a skill; the target of links comes first.
 
-        ``name`` is the name of the skill's folder. Labels that lead to the same folder give one
-        entry. Raises `UsageProblem`, `PullRefused`.
+        ``name`` is the name of the skill's folder. If several labels lead to the same folder, the
+        result has one entry. Raises `UsageProblem`, `PullRefused`.
         """
         labels = self.labels(ids) or [LOCK_DIR]
         copied = set(labels)
@@ -105,7 +105,7 @@ class InstallTarget:
         return list(found.values())
 
     def labels(self, ids: Iterable[str]) -> list[str]:
-        """Return the labels of the agents' folders; that of the shared folder comes first."""
+        """Return the labels of the agents' folders; the label of the shared folder comes first."""
         found = set()
         for one in map(find_agent, ids):
             label = one.personal if self.is_global else one.project
@@ -120,7 +120,7 @@ class InstallTarget:
         return (found - {""}) | {LOCK_DIR}
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
-        """Return the default mode: links, or a copy if the agents read only one folder."""
+        """Return the default mode: links; if the agents read only one folder, a copy."""
         return "link" if len(self.labels(ids)) > 1 else "copy"
 
     def path_of(self, label: str) -> str:
@@ -138,10 +138,10 @@ class InstallTarget:
         return path
 
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
-        """Open the folder with a label. If it is missing and ``make``, create it.
+        """Open the folder with a label; if it is missing and ``make``, create it.
 
         In a project, links in the path must not lead out of the project, because another person may
-        have made them. Raises `PullRefused`, OSError.
+        have created them. Raises `PullRefused`, OSError.
         """
         path = self.path_of(label)
         if self.is_global or label == LOCK_DIR or anchor is None:
@@ -161,7 +161,7 @@ class InstallTarget:
 
     @property
     def shared(self) -> str:
-        """The label of the folder that most agents share."""
+        """The label of the folder that most agents read."""
         return f"~/{SHARED}" if self.is_global else SHARED
 
 
@@ -181,13 +181,13 @@ State: TypeAlias = Literal[
 class InstallResult(Value):
     """The result of an install for one skill; for ``check``, the result that an install would have.
 
-    ``path`` is the folder of the skill. ``edited``: the folder was changed or not made by a pull,
-    and was left unchanged; ``gone``: the registry no longer has the skill; ``failed``: the skill is
-    not available. ``reason`` gives the cause, the edits, or the files that were replaced or
-    removed. If the skill's address is not a source here, the skill is compared only with the lock,
-    and ``reason`` reports this.
+    ``path`` is the folder of the skill. ``edited`` means that the folder was edited, or that no
+    pull created it, and that it stays unchanged. ``gone`` means that the registry no longer has the
+    skill, ``failed`` that the skill isn't available. ``reason`` gives the cause, the edits, or the
+    files that were replaced or removed. If the skill's address isn't a source here, the skill is
+    compared only with the lock file, and ``reason`` reports this.
 
-    ``pin`` is the version that the lock pins, and ``newer`` the newest version after it.
+    ``pin`` is the version that the lock file pins, and ``newer`` is the newest version after it.
     ``warning`` tells that the installed version is deprecated or yanked.
     """
 
@@ -202,14 +202,15 @@ class InstallResult(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallOptions:
-    """Options of a pull.
+    """The options of a pull.
 
-    ``agents``: the ids of additional agents. ``mode``: links to one copy, or copies; if None, the
-    mode of the installed skill, or else the default. ``force``: also replace folders that no pull
-    made. ``theirs``: replace edits of installed skills. ``keep``: keep edits, and record in the
-    lock that they are edits of the registry's version. ``adopt``: record folders that no pull made
-    as installed if their files are equal. ``dry_run``: write nothing. ``offline``: for remote
-    sources, only use files that were fetched before. ``progress`` is called with the progress.
+    ``agents`` are the ids of additional agents. ``mode`` is links to one copy, or copies; None
+    means the mode of the installed skill, or else the default. ``force`` also replaces folders that
+    no pull created. ``theirs`` replaces edits of installed skills. ``keep`` keeps edits, and
+    records in the lock file that they are edits of the registry's version. ``adopt`` records
+    folders that no pull created as installed, if their files are equal. ``dry_run`` writes nothing.
+    ``offline`` uses only files from earlier fetches of remote sources. ``progress`` is called with
+    the progress.
     """
 
     agents: Sequence[str] = ()
@@ -223,7 +224,7 @@ class InstallOptions:
     progress: Progress | None = None
 
     def with_progress(self, names: Collection[str]) -> Iterator[str]:
-        """Yield the names of the skills to install, and report the progress of the install."""
+        """Yield the names of the skills to install, and report the progress."""
         for number, name in enumerate(names):
             if self.progress is not None:
                 self.progress("pulling", number, len(names))

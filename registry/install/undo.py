@@ -39,7 +39,7 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class UndoEffect(NamedTuple):
-    """The effect of undoing a pull on a skill, and the number of folders in which it happens.
+    """The effect on a skill if a pull is undone, and the number of folders with this effect.
 
     ``places`` is 0 if only the skill's entry in the lock file changes.
     """
@@ -50,14 +50,14 @@ class UndoEffect(NamedTuple):
 
 
 def all_changes(core: Core) -> "list[Undo | PullUndo]":
-    """Return the changes that can be undone, one for each command, the latest first."""
+    """Return the changes that `undo` can undo, one for each command, the latest first."""
     found: list[Undo | PullUndo] = [*Undo.all_of(core)]
     found += [PullUndo.of(core, one) for one in remembered_pulls(core)]
     return sorted(found, key=lambda one: one.change.id, reverse=True)
 
 
 def last_change(core: Core) -> "Undo | PullUndo":
-    """Return this user's last command that can be undone. Raises `NothingToUndo`."""
+    """Return this user's last command that `undo` can undo. Raises `NothingToUndo`."""
     pull = next(iter(remembered_pulls(core)), None)
     if pull is None:
         return Undo.of(core)
@@ -69,7 +69,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """A pull from `remembered_pulls`. Its methods show the pull and undo it."""
+    """A pull from `remembered_pulls`, with methods that show it and undo it."""
 
     core: Core
     change: RecordedChange
@@ -87,20 +87,21 @@ class PullUndo:
     def changes(self) -> Sequence[RecordedChange]:
         """The record of the pull, as a list.
 
-        A pull is one change, however many skills it installed.
+        A pull is one change, for any number of skills.
         """
         return [self.change]
 
     @property
     def is_removal(self) -> bool:
-        """True if the command was ``pull --remove``."""
+        """Whether the command was ``pull --remove``."""
         return all(one.left is None for one in self.records.values())
 
     @property
     def effects(self) -> list[UndoEffect]:
-        """The skills that the undo still has to restore, each with what will happen to it.
+        """The skills that the undo still has to restore, each with the effect on it.
 
-        A skill is listed several times if it is removed from one folder and restored in another.
+        A skill occurs several times if the undo removes it from one folder and restores it in
+        another folder.
         """
         found: list[UndoEffect] = []
         locked = read_lock(self.target.path)
@@ -113,7 +114,7 @@ class PullUndo:
         return found
 
     def _fates(self, folder: str) -> Iterator[Fate]:
-        """Yield what the undo does to a skill in each folder that it changes."""
+        """Yield what the undo does to a skill, for each folder that it changes."""
         one = self.records[folder]
         before, after = self._places(one.state, folder), self._places(one.left, folder)
         is_new = (one.state or [])[:1] != (one.left or [])[:1]
@@ -130,19 +131,19 @@ class PullUndo:
                 yield "replaced"
 
     def _places(self, state: Sequence[Any] | None, folder: str) -> dict[str, InstallPath]:
-        """Return the install paths of a `state_of` a lock entry, by their labels."""
+        """Return the install paths for a result of `state_of`, by their labels."""
         if state is None:
             return {}
         _, agents, mode = state
         return {one.label: one for one in self.target.install_paths(agents, mode, folder)}
 
     def forget(self) -> None:
-        """Delete the record of the pull without undoing it. It can't be undone afterwards."""
+        """Delete the record of the pull without undoing it; afterwards it can't be undone."""
         with self.core.writer.transaction() as connection:
             drop_change(connection, self.change)
 
     def diff(self) -> str:
-        """Return an empty diff, because `effects` lists the differences.
+        """Return an empty diff, because `effects` shows the differences.
 
         Raises the errors of `carry_out`.
         """
@@ -156,7 +157,7 @@ class PullUndo:
         `pull.pull`. After an error nothing has changed, unless another process edited a skill at
         that moment. If you call the method again, it skips the skills that are already restored.
         """
-        self._check_lock()  # opening the lock would create its folder
+        self._check_lock()  # to open the lock file would create its folder
         with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._undo_skill(work, folder)
@@ -167,7 +168,7 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders that must be restored.
+        """Return the folders that the undo must restore.
 
         An interrupted undo may have restored some of the pull's folders already.
         """
@@ -186,7 +187,7 @@ class PullUndo:
                             self._check(plan.check(folder, None))
                     self._undo_skill(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
-                    continue  # already restored, or a later pull replaced the entry
+                    continue  # the skill is already restored, or a later pull replaced the entry
                 found.append(folder)
         return found
 
@@ -199,9 +200,10 @@ class PullUndo:
         )
 
     def _is_as_before(self, now: Locked | None, folder: str) -> bool:
-        """Tell whether a skill is in its state from before the pull, apart from its edits."""
+        """Tell whether a skill has its state from before the pull, apart from its edits."""
         one = self.records[folder]
-        # If the pull only restored missing files, the lock's entry doesn't show whether they exist.
+        # If the pull only restored missing files, the lock entry doesn't show whether the files
+        # exist.
         missing = one.missing if one.state == one.left else ()
         return state_of(now) == one.state and not any(
             self._is_there(label, folder) for label in missing
@@ -249,7 +251,7 @@ class PullUndo:
     def _content(self, entry: Locked) -> list[FileContent] | None:
         """Return the files of a lock entry without network access.
 
-        Returns None if the files are quarantined or not stored.
+        Returns None if the files are quarantined or aren't stored.
         """
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:

@@ -1,4 +1,4 @@
-"""Compare a skill with its upstream: the skill of the remote source from which it came."""
+"""Compare a skill with its upstream, which is the skill of the remote source from which it came."""
 
 import os
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ QUARANTINED: Final = "upstream, quarantined"
 
 
 class UpstreamDiff(NamedTuple):
-    """A unified diff, or "" if nothing differs, and the sources that limit what can be installed.
+    """A unified diff ("" without differences), and two sources that limit an installation.
 
-    ``source``: the source in which the upstream skill is quarantined. ``fetch``: the source that
-    you must sync before `pull` can install the version in the diff.
+    In the source ``source``, the upstream skill is quarantined. You must sync the source ``fetch``
+    before `pull` can install the version in the diff.
     """
 
     text: str
@@ -55,10 +55,10 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     """Return a unified diff from a skill to its upstream.
 
     For an installed skill, the diff leads from the installed copy to the version that `pull` would
-    install. If that version is installed already, the diff leads to the remote's current version.
-    For a skill of a remote source, the diff shows the changes that the next sync would fetch. For
-    any other skill, the diff leads to the skill of the same name in the remote source of highest
-    precedence. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
+    install. If that version is installed already, the diff leads to the current version of the
+    remote source. For a skill of a remote source, the diff shows the changes that the next sync
+    would fetch. For any other skill, the diff leads to the skill with the same name in the remote
+    source of highest precedence. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
     if installed is None:
@@ -71,10 +71,10 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
 
 
 def _installed(name: str) -> tuple[InstallTarget, str] | None:
-    """Return the lock that lists a skill, and the skill's folder; None if no lock lists it.
+    """Return the target whose lock file lists a skill, and the skill's folder.
 
-    The lock of the current project comes before the lock for all projects. ``name`` is the name of
-    a skill or the path of a folder.
+    None if there is none. The lock file of the current project comes before the lock file for all
+    projects. ``name`` is the name of a skill or the path of a folder.
     """
     path = os.path.expanduser(name)
     if os.sep in name and os.path.lexists(path):
@@ -95,7 +95,7 @@ def _installed(name: str) -> tuple[InstallTarget, str] | None:
 def _diff_installed(core: Core, target: InstallTarget, folder: str) -> UpstreamDiff | None:
     """Return the diff from an installed copy to the version that `pull` would install.
 
-    Returns None if there is no difference to show.
+    Returns None if there is no difference.
     """
     entry = read_lock(target.path)[folder]
     skill = owner(core, entry)
@@ -142,7 +142,7 @@ def _diff_skill(core: Core, name: str) -> str:
 
 
 def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
-    """Return the remote source's skill: ``stored`` itself, or the original of an installed copy."""
+    """Return the remote source's skill: ``stored`` itself; for an installed copy, its original."""
     origin = origin_of(stored.skill)
     if stored.remote or origin is None:
         return stored if stored.remote else None
@@ -150,9 +150,9 @@ def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
 
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
-    """Return the current files of a skill at its remote.
+    """Return the current files of a skill in its remote source.
 
-    Returns None if the remote hasn't changed since the last sync.
+    Returns None if the remote source hasn't changed since the last sync.
     """
     source = find(core, stored.skill.source)
     remote = source.remote
@@ -160,7 +160,8 @@ def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | No
         raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
     commit = commit_now(source, FetchLimits())
-    # Fetch into a temporary folder: the source's checkout must keep the version of the last sync.
+    # Fetch into a temporary folder, because the source's checkout must keep the version of the last
+    # sync.
     with (
         TemporaryDirectory(prefix="skill-registry-") as state,
         open_remote(remote, state, remote.version, FetchLimits(), kinds, commit=commit) as tree,

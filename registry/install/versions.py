@@ -1,4 +1,4 @@
-"""Find the versions of installed skills: their pins, newer versions, and warnings."""
+"""The versions of installed skills: their pins, newer versions, and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +13,13 @@ from registry.model import PinnedSkill, Skill, SkillVersion
 
 
 def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
-    """Return all versions of a lock entry's skill, the newest first, including yanked versions."""
+    """Return all versions of a lock entry's skill, including yanked versions, the newest first."""
     place = entry.source, entry.folder
     return versions_of_installed(core.reader, *place, entry.tree_hash)
 
 
 def is_withdrawn(versions: Sequence[SkillVersion]) -> bool:
-    """Tell whether the skill's current files are a yanked version."""
+    """Tell whether the current files of the skill are a yanked version."""
     return any(one.current and one.state == "yanked" for one in versions)
 
 
@@ -33,7 +33,7 @@ def noted(
 ) -> InstallResult:
     """Return a result with the pin of the lock entry, a newer version, and a warning.
 
-    ``versions`` are those of `versions_of`.
+    ``versions`` is the result of `versions_of`.
     """
     if entry is None:
         return result
