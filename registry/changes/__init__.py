@@ -1,5 +1,5 @@
-"""Create, update, delete and restore skills, so that disk and database change together.
+"""Create, update, delete and restore skills; disk and database change together.
 
-If a change fails, neither the disk nor the database changes. Internal: names in this package can
-change in any version.
+If a change fails, neither of them changes. This package is internal: names in it can change in any
+version.
 """

@@ -55,10 +55,10 @@ from registry.sync.sources import is_here
 from registry.text import utc_now
 
 PAUSES: Final = (0.1, 0.5, 2.0)
-"""Pauses between attempts to reach a database server that closed the connection, in seconds."""
+"""Pauses before new attempts to reach a database server that closed the connection, in seconds."""
 
 
-class CrossDevice(Exception):  # callers catch it, so no user sees it
+class CrossDevice(Exception):  # callers catch this exception, so users never see it
     """The state folder is on another file system than the source."""
 
 
@@ -66,7 +66,7 @@ class CrossDevice(Exception):  # callers catch it, so no user sees it
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Create and sign a folder in ``ops`` to stage a change; yield its number and the folder."""
+    """Create and sign a folder in ``ops`` for a staged change; yield its number and the folder."""
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.signer.write(Place(operation, OWNER), "staging", number, {})
@@ -78,7 +78,7 @@ def new_entry(
 ) -> JournalEntry:
     """Return the journal entry of a change that is staged in the folder of its operation.
 
-    ``facts`` holds values for columns of the entry, which replace the default values.
+    ``facts`` replaces default values of the entry's columns.
     """
     usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
@@ -96,9 +96,9 @@ def new_entry(
 def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
     """Journal, publish, verify and record a staged change; return the resulting skill, if any.
 
-    The caller must have the lock of the state folder. Raises `SkillChangedOnDisk` or `SkillExists`
-    if another process changed the folder first, `ChangeRefused` if nothing happened,
-    `ChangePending` if the database can't be updated, and `CrossDevice`.
+    The caller must hold the lock of the state folder. Raises `SkillChangedOnDisk` or `SkillExists`
+    if another process changed the folder first, `ChangeRefused` if nothing changed, `ChangePending`
+    if the database can't be updated, and `CrossDevice`.
     """
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
@@ -111,7 +111,7 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
     except BaseException as error:
         roll_forward_or_back([(context, entry)])
         if isinstance(error, OSError) and error.errno != errno.EXDEV and _is_done(context, entry):
-            # The rename was made, but the disk reported an error when it was flushed.
+            # The rename succeeded, but the disk reported an error when the rename was flushed.
             path, reason = join(entry.root, entry.target), error.strerror or str(error)
             raise ChangePending(path=path, reason=reason) from error
         if isinstance(error, OSError):
@@ -121,10 +121,10 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
 
 
 def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
-    """Commit several staged changes as `commit` does: all of them, or none.
+    """Commit several staged changes, as `commit` does: all of them, or none.
 
-    If this process dies after the commit of the journal rows, recovery finishes the group. If one
-    change fails while this process runs, all are rolled back.
+    If this process dies after the commit of the journal rows, recovery finishes all changes. If a
+    change fails while this process runs, all changes are rolled back.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -133,8 +133,8 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
             for _, entry in changes:
                 add_entry(connection, entry)
     except DatabaseUnreachable:
-        # The commit may have succeeded, and recovery would then finish the changes. Roll back, so
-        # that the reported failure is true.
+        # The commit may have succeeded, and recovery would then finish the changes. Roll them back,
+        # because this call reports a failure.
         roll_forward_or_back(changes, back=True)
         raise
     for (context, entry), name in zip(changes, names, strict=True):
@@ -150,11 +150,12 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 
 
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
-    """Write a signed record of the change; recovery ignores journal rows without a record."""
+    """Write a signed record of the change; recovery ignores journal rows without such a record."""
     with context.state.ops.folder(entry.id) as operation:
         who = current_context()
         if who.event is not None:
-            # Recovery may make this change in another process, which doesn't know the user.
+            # Another process may make this change during recovery, and that process doesn't know
+            # the user.
             told = {"event": who.event, "by": who.client}
             context.signer.write(Place(operation, EVENT), "event", entry.id, told)
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
@@ -163,7 +164,7 @@ def _sign(context: ChangeContext, entry: JournalEntry) -> None:
 
 
 def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exception:
-    """Return the error to raise for a change that a disk error prevented."""
+    """Return the error to raise for a change that failed because of a disk error."""
     if error.errno == errno.EXDEV:
         return CrossDevice(context.source.path)
     reason = error.strerror or str(error)
@@ -171,19 +172,19 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 
 
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether a change is visible on disk. Return True if the disk can't be read."""
+    """Tell whether a change is visible on disk; if the disk can't be read, return True."""
     try:
         with open_swap(context, entry) as swap:
             return swap.is_done()
     except OSError:
-        return True  # a false warning is better than a false "nothing was changed"
+        return True  # a wrong warning is better than a wrong message that nothing changed
 
 
 def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
-    """Publish a staged change by one rename, and verify the files that it replaced."""
+    """Publish a staged change by one rename, and verify the files that the rename replaced."""
     path = join(entry.root, entry.target)
     if swap.live is None or swap.staged is None:
-        # Another process removed the folder at this moment, or replaced it by a link.
+        # Another process has just removed the folder, or replaced it by a link.
         raise SkillChangedOnDisk(name=name, path=path)
     try:
         displaced = swap.publish()
@@ -192,7 +193,8 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
             raise
         raise SkillExists(name=name, path=path) from None
     if displaced is not None and digest_of(displaced) != entry.base:
-        # The folder was edited between the comparison and the rename. Recovery restores the edit.
+        # The user edited the folder between the comparison and the rename. Recovery restores the
+        # edit.
         raise SkillChangedOnDisk(name=name, path=path)
     for place in swap.in_order:
         sync_folder(place.folder)
@@ -203,13 +205,13 @@ def roll_forward_or_back(
 ) -> list[StoredSkill | None]:
     """Finish or roll back changes with `recovery.finish_all`.
 
-    Raises `ChangePending` if this isn't possible now and the next process must do it.
+    If this isn't possible now, raises `ChangePending`; the next process then does it.
     """
     try:
         for pause in PAUSES:
             try:
-                # If the entry is missing, an earlier COMMIT succeeded but its reply was lost. To
-                # record the state of the disk again is harmless.
+                # If the entry is missing, an earlier COMMIT succeeded but its reply was lost. It is
+                # harmless to record the state of the disk again.
                 return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
                 time.sleep(pause)
@@ -226,7 +228,7 @@ Result = TypeVar("Result")
 
 
 def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
-    """Run ``change`` under the source's lock, after finishing the source's unfinished changes."""
+    """Run ``change`` under the source's lock, after finishing unfinished changes of the source."""
     return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
 
 
@@ -245,8 +247,8 @@ def under_locks(
         try:
             return _attempt(core, order, inside, change)
         except CrossDevice as error:
-            # Only the rename shows that the folder next to the root is on another file system.
-            path = str(error)  # the path of the source
+            # The folder beside the root may be on another file system; only the rename shows this.
+            path = str(error)  # this text is the path of the source
             if path in inside:
                 reason = "the folder contains a mounted file system; files can't be moved across it"
                 raise ChangeRefused(path=path, reason=reason) from error
@@ -269,9 +271,9 @@ def _attempt(
                 recover(context)
             return change(contexts)
         except (ChangePending, DatabaseBusy):
-            # Don't clear up: the staged files may be needed to finish or undo the change. To check
-            # that, this process would have to wait for the database again. The next change clears
-            # up.
+            # Don't remove the staged files, because they may be needed to finish or undo the
+            # change. To check this, the process would have to wait for the database again. The next
+            # change removes the files if they are no longer needed.
             raise
         except OSError as error:
             _clear_up(contexts)
@@ -284,25 +286,25 @@ def _attempt(
 
 def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
     for context in contexts.values():
-        with suppress(OSError, RegistryError):  # the next change clears up
+        with suppress(OSError, RegistryError):  # the next change removes the files
             sweep(context)
 
 
 Which: TypeAlias = Callable[[StoredSkill], bool]
-"""A function that tells whether a copy of a skill will be changed together with the skill."""
+"""A function that tells whether a copy of a skill changes together with the skill."""
 
 MAX_TOGETHER: Final = 1000
-"""Maximum number of skills that are changed together."""
+"""Maximum number of skills in one change."""
 
 
 def with_copies(
     core: Core, stored: StoredSkill, which: Which | None, *, force: bool
 ) -> list[StoredSkill]:
-    """Return the copies of a skill that will be changed with it, followed by the skill itself.
+    """Return the copies that change together with a skill, and then the skill itself.
 
-    Only copies on this machine are changed. Raises `UsageProblem` if ``force``, because a forced
-    change covers only one skill. Raises `ChangeRefused` if one copy is inside another, if there are
-    too many copies, or if one is the root of a source.
+    Only copies on this machine change. Raises `UsageProblem` if ``force``, because a forced change
+    is for one skill only. Raises `ChangeRefused` if one copy is inside another, if there are too
+    many copies, or if one is the root of a source.
     """
     if which is None:
         return [stored]
@@ -335,7 +337,7 @@ def change_together(
     group: Sequence[StoredSkill],
     stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
-    """Stage a change of each skill under its own change number, and commit all changes together.
+    """Stage a separate change of each skill, and commit all changes together.
 
     The last skill of the group is the skill that the user named.
     """

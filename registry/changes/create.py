@@ -1,4 +1,4 @@
-"""Create a skill: stage its folder, then commit the change."""
+"""Create a skill: stage its folder, and then commit the change."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -36,7 +36,7 @@ def create_skill(
     """Create a skill in a folder that has the skill's name; see `SkillRegistry.create`."""
     reason = check_new_name(name)
     if reason is not None:
-        target_source(core, source)  # report errors of the source before other errors
+        target_source(core, source)  # report errors about the source before other errors
         raise InvalidName(name=name, reason=reason)
     home = target_of_new(core, source, name)
     try:
@@ -67,11 +67,11 @@ def create_files(
     created_at: str | None = None,
     is_free: bool = False,
 ) -> StoredSkill:
-    """Create a skill with these files (content by relative path) in ``folder`` of a source.
+    """Create a skill with these files (contents by relative path) in ``folder`` of a source.
 
-    ``executable`` has the paths of the executable files. When a deleted skill is restored, ``uid``
-    and ``created_at`` are its former values. ``is_free`` is True if the caller knows that the
-    source has no skill of this name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and the
+    ``executable`` has the paths of the executable files. If a deleted skill is restored, ``uid``
+    and ``created_at`` are its former values. ``is_free`` is True if the caller knows that no skill
+    of the source has this name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and the
     errors of `commit.commit`.
     """
     for path in (folder, *files):
@@ -102,7 +102,7 @@ def create_files(
 
 
 def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
-    """Return the stored skill in ``folder`` after a change created or updated it.
+    """Return the skill that is stored for ``folder`` after a change.
 
     Raises `SkillNotFound` if the skill no longer exists.
     """
@@ -112,9 +112,9 @@ def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
 
 
 def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return all details of a skill that was just changed.
+    """Return all details of a skill that has just changed.
 
-    If its folder can't be read again, returns the known details and warns.
+    If its folder can't be read again, return the known details and warn.
     """
     try:
         return detail(core, stored)

@@ -1,4 +1,4 @@
-"""Fix SKILL.md files: first show a diff, then change the file unless it has changed since."""
+"""Fix SKILL.md files: show a diff, and then change the file if it is still the same."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ class Fix(Value):
     """A fix of the SKILL.md at ``path``: the ``codes`` of the fixed findings, and the ``diff``.
 
     ``data`` is the new content of the file, and ``base`` is the hash of its old content. The file
-    is ``document`` in ``folder``, which is relative to ``root``.
+    ``document`` is in ``folder``, a path relative to ``root``.
     """
 
     KEYS: ClassVar = ("name", "path", "codes", "diff")
@@ -51,7 +51,7 @@ class Fix(Value):
 def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
-    """Return the fixes that need no judgement; `SkillRegistry.fixes` lists the errors."""
+    """Return the fixes that need no judgement; for the errors, see `SkillRegistry.fixes`."""
     wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
     found = (
@@ -71,9 +71,9 @@ def fixes(
 
 
 def _fix(core: Core, checked: Checked, wanted: IsWanted) -> Fix | None:
-    """Return the fix of the SKILL.md of one skill.
+    """Return the fix of one skill's SKILL.md.
 
-    Returns None if there is nothing to fix, or if the file can't be read.
+    Returns None if nothing needs a fix, or if the file can't be read.
     """
     root, limits = checked.root, core.settings.limits
     folder = os.path.relpath(checked.path, root)
@@ -110,7 +110,7 @@ def _diff(before: str, after: str, path: str) -> str:
 
 
 def apply(core: Core, fix: Fix) -> None:
-    """Write the fixed SKILL.md to disk. `SkillRegistry.fix` lists the errors."""
+    """Write the fixed SKILL.md to disk; for the errors, see `SkillRegistry.fix`."""
     stored = _stored(core, fix)
     if stored is not None:
         update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
@@ -134,16 +134,16 @@ def _stored(core: Core, fix: Fix) -> StoredSkill | None:
 
 
 def _replace(core: Core, fix: Fix, home: Folder) -> None:
-    """Replace a SKILL.md that is not in a registered source.
+    """Replace a SKILL.md that isn't in a registered source.
 
-    If the user edits the file at the same moment, the edit is restored and `SkillChangedOnDisk` is
-    raised.
+    If the user edits the file at the same time, restore the edit and raise `SkillChangedOnDisk`.
     """
     live = Place(home, fix.document)
     facts = home.lstat(live.name)
     if not S_ISREG(facts.st_mode):
         raise ChangeRefused(path=fix.path, reason="it is a link, or no file")
-    base = digest_of(live)  # before the comparison, so that the swap finds all later edits
+    # compute the digest before the comparison, so that the swap finds all later edits
+    base = digest_of(live)
     data = read_below(home, live.name, core.settings.limits.document_bytes).data
     if digest(data) != fix.base:
         raise SkillChangedOnDisk(name=fix.name, path=fix.path)
@@ -156,6 +156,6 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
             raise SkillChangedOnDisk(name=fix.name, path=fix.path)
         sync_folder(home)
     finally:
-        with suppress(OSError):  # what may be an edit stays beside the file
+        with suppress(OSError):  # a file that may be an edit stays beside the SKILL.md
             swap.settle(lambda _: None)
             swap.clear()

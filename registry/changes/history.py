@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The revisions of a skill, the newest first, including the files that are on disk now.
+    """The revisions of a skill, the newest first, including the files on disk now.
 
     ``name`` is the ref of the skill. ``stored`` is the stored skill, or None if its folder was
     removed. For a removed skill, ``gone`` records its former source and folder. ``gone.since`` is
@@ -81,8 +81,8 @@ class History:
     ) -> Self | None:
         """Return the history of a skill whose folder was removed; None if there is no such skill.
 
-        Skills of ``source`` are preferred. If ``among`` is given, only skills of these sources are
-        considered. ``without`` has the uids of skills to skip.
+        If several match, a skill of ``source`` comes first. If ``among`` is given, consider only
+        skills of these sources. ``without`` has the uids of skills to skip.
         """
         gone = _missing(core, handle)
         if gone is not None and gone.uid in without:
@@ -117,17 +117,18 @@ class History:
 
     @property
     def previous(self) -> Revision | None:
-        """The revision that was current before the current revision, if it is known.
+        """The revision that was current before the current one; None if it is unknown.
 
-        A restored revision keeps its number. So the previous revision does not always have the
-        previous number.
+        A restored revision keeps its number. So the numbers of the two revisions don't always
+        follow each other.
         """
         now = self.current
         replaced = content_before(self.core.reader, now.uid, now.tree_hash)
         for one in self.revisions:
             if one.tree_hash == replaced:
                 return one
-        # If a later revision is stored, the user restored the current revision by hand.
+        # If the last stored revision isn't the current one, the user restored the current one by
+        # hand.
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
@@ -145,8 +146,8 @@ class History:
     def diff(self, old: int | None = None, new: int | None = None) -> str:
         """Return a unified diff of all files: of the last change, or between two revisions.
 
-        If only ``old`` is given, it is compared with the current revision. The diff is empty if
-        there is only one revision.
+        If only ``old`` is given, compare it with the current revision. If there is only one
+        revision, the diff is empty.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -164,9 +165,9 @@ class History:
         source: str | None = None,
         copies: "Which | None" = None,
     ) -> StoredSkill:
-        """Restore the files of a revision in one change, and remove files that it didn't have.
+        """Restore the files of a revision in one change, and remove files that it doesn't have.
 
-        A removed skill is written into ``source`` (by default, its former source). Raises
+        A removed skill is written into ``source`` (default: its former source). Raises
         `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, `SkillHeld`, `SourceReadOnly`,
         `NotAllKept`, `SourceUnclear`, and the errors of `update.update_files` and
         `create.create_files`.
@@ -194,9 +195,9 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
-        """Return the files that the skill has now.
+        """Return the current files of the skill.
 
-        If the skill has no SKILL.md, returns the files of ``wanted`` that exist on disk.
+        If the skill has no SKILL.md, return the files of ``wanted`` that exist on disk.
         """
         assert self.stored is not None  # noqa: S101  # `restore` checked this
         if self.stored.skill.status != "no_document":
@@ -205,7 +206,7 @@ class History:
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return the path to which `restore` would write a removed skill; nothing is written.
+        """Return the path to which `restore` would write a removed skill, without writing it.
 
         Raises the errors of `restore`.
         """
@@ -235,8 +236,8 @@ class History:
         """Return the source and folder to which a removed skill is restored, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
-        # If the skill's files are missing from a remote source's checkout, restore them into the
-        # user's own source.
+        # If the skill was in the checkout of a remote source, restore it into the user's own
+        # source.
         known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
@@ -254,15 +255,15 @@ class History:
         return home, folder, whole
 
     def _check_foreign(self, wanted: Revision, origin: Origin, files: Mapping[str, bytes]) -> None:
-        """Raise `SkillHeld` if a revision of a skill from a remote source has security errors."""
+        """If a revision from a remote source has security errors, raise `SkillHeld`."""
         runs = {file.path for file in wanted.files if file.executable}
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
         check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _content(self, of: Revision, file: SkillFile) -> bytes:
-        """Return the bytes of a revision's file.
+        """Return the bytes of a file of a revision.
 
-        Raises `ContentMissing` if they aren't stored, `ContentDamaged`, and `FileTooLarge`.
+        Raises `ContentMissing` if the bytes aren't stored, `ContentDamaged`, and `FileTooLarge`.
         """
         limit = self.core.settings.limits.skill_bytes
         data = None if file.hash is None else content(self.core.reader, of.uid, file, limit)
@@ -278,9 +279,9 @@ class History:
 def _differing(
     before: tuple[History, Revision, str], after: tuple[History, Revision, str]
 ) -> Iterator[str]:
-    """Yield the lines of a diff between all files of two revisions.
+    """Yield the lines of a diff of all files of two revisions.
 
-    ``before`` and ``after`` each have a history, a revision and a label.
+    ``before`` and ``after`` each consist of a history, a revision and a label.
     """
     old, new = ({file.path: file for file in one.files} for _, one, _ in (before, after))
     for path in sorted(old | new):
@@ -303,7 +304,7 @@ def compare(core: Core, name: str, other: str) -> str:
 
 
 def chosen(core: Core, handle: str) -> tuple[History, Revision, str]:
-    """Return the history of a skill, the revision that NAME or NAME@LABEL means, and its ref.
+    """Return the history of a skill, the revision for NAME or NAME@LABEL, and the skill's ref.
 
     Raises the errors of `History.of`, `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
     """
@@ -322,7 +323,7 @@ def chosen(core: Core, handle: str) -> tuple[History, Revision, str]:
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:
-    """Return the tombstone of a stored skill whose folder is missing, or else None."""
+    """If the folder of a stored skill is missing, return a tombstone for the skill, else None."""
     try:
         stored = resolve(core.reader, handle)
         CurrentSkill.of_stored(core, stored)
@@ -338,12 +339,12 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Delete all revisions of each skill except the current one and the newest ``keep`` revisions.
+    """Delete old revisions: keep the current one and the newest ``keep`` ones of each skill.
 
-    If ``before`` is given, revisions that were seen at this time or later also stay. On a server,
-    only the revisions in this role's sources on this host are deleted. With ``as_admin``, the
-    revisions of all sources are deleted (raises `AdminNeeded`). Returns the number of deleted
-    revisions, and the number of stored contents that no other revision used.
+    If ``before`` is given, also keep revisions from this time or later. On a server, only the
+    revisions in this role's sources on this host are deleted. With ``as_admin``, the revisions of
+    all sources are deleted (raises `AdminNeeded`). Returns the number of deleted revisions, and the
+    number of deleted contents, which no other revision used.
     """
     from registry.db.write.history import prune
 

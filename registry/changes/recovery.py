@@ -1,8 +1,9 @@
-"""Finish or undo a change on disk (`disk.swap`), then update the database from the disk.
+"""Finish or undo a change on disk (`disk.swap`), and then update the database from the disk.
 
 The same code completes changes that succeeded, changes that failed, and changes of dead processes.
-So every branch is used daily. This code only gets changes that this user signed (see `unfinished`).
-Every path is computed from the source, the skill's folder and the number of the change.
+So normal use exercises all of this code. It handles only changes that this user signed (see
+`unfinished`). All paths are computed from the source, the skill's folder and the number of the
+change.
 """
 
 import json
@@ -58,9 +59,9 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo this user's unfinished changes in a source whose lock is held.
+    """Finish or undo this user's unfinished changes in a source, and return how many they are.
 
-    Returns the number of these changes.
+    The caller must hold the lock of the source.
     """
     found = []
     for number in context.state.operations():
@@ -69,7 +70,7 @@ def recover(context: ChangeContext) -> int:
         entry = recorded(context.core, context.source, context.state, context.signer, number)
         if entry is not None:
             found.append(entry)
-    with audit_context(command=""):  # the changes belong to the command that died
+    with audit_context(command=""):  # the changes belong to the command of the dead process
         for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
             finish_all([(context, entry)])
     sweep(context)
@@ -79,9 +80,9 @@ def recover(context: ChangeContext) -> int:
 def finish_all(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Finish or undo changes on disk, record the result in the database, then remove their files.
+    """Finish or undo changes on disk, record the result in the database, and remove their files.
 
-    If ``back``, a group of changes is rolled back. Set ``is_done`` if you know that the changes are
+    If ``back``, roll back a group of changes. Set ``is_done`` if you know that the changes are
     visible on disk. The staged files are removed last, because a partly removed folder would look
     like an edit.
     """
@@ -98,12 +99,12 @@ def finish_all(
         stored = record(changes, done)
         try:
             for (context, entry), swap in zip(changes, swaps, strict=True):
-                # Move files that could not be restored to `conflict`. The files of a deletion stay
-                # in the trash.
+                # Move files that could not be restored to `conflict`. But the files of a deletion
+                # stay in the trash.
                 for place in swap.unknown() if entry.staged.startswith("ops/") else ():
                     _set_aside(context, place)
         except OSError:
-            return stored  # the change is made; the next change clears up
+            return stored  # the change is made; the next change removes the files
     for context, entry in changes:
         _clear(context, entry.id)
     return stored
@@ -112,7 +113,7 @@ def finish_all(
 def settle(context: ChangeContext, swap: Swap) -> None:
     """Finish or undo a change on disk, and move unexpected files to the folder ``conflict``."""
     swap.settle(partial(_set_aside, context))
-    # Flush the folder that got an entry before the folder that lost it.
+    # Flush the folder with the new entry before the folder that lost the entry.
     for place in swap.in_order:
         sync_folder(place.folder)
 
@@ -131,10 +132,10 @@ def _set_aside(context: ChangeContext, place: Place) -> None:
 
 
 def _clear(context: ChangeContext, number: str) -> None:
-    """Remove the folder of a change. Files in it that may be an edit must be moved out before."""
-    with suppress(OSError):  # the next recovery removes the rest
+    """Remove the folder of a change, after files that may be an edit were moved out of it."""
+    with suppress(OSError):  # the next recovery removes the other files
         with context.state.ops.folder(number) as operation:
-            # Remove the record first. Without a record, no process mistakes a partly removed folder
+            # Remove the record first, because without it, no process takes a partly removed folder
             # for an edit.
             remove_tree(Place(operation, RECORD))
         remove_tree(Place(context.state.ops, number))
@@ -143,13 +144,13 @@ def _clear(context: ChangeContext, number: str) -> None:
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Store the state of the entries' folders on disk in the database, and delete the entries.
 
-    Raises `SkillInaccessible` if a folder can't be read. The entries then stay, because an
-    unreadable folder doesn't show whether the change was made.
+    If a folder can't be read, raises `SkillInaccessible`, because then it is unknown whether the
+    change was made. The entries stay in that case.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
     with changes[0][0].core.writer.transaction() as connection:
-        # Record deletions first, so that a renamed skill keeps its number.
+        # Record deletions first, so that a renamed skill keeps its uid.
         order = sorted(range(len(changes)), key=lambda place: not changes[place][1].deletes)
         before: LiveVersion | None = None
         for place in order:
@@ -173,11 +174,11 @@ def _record(
     is_done: bool,
     renamed: LiveVersion | None,
 ) -> LiveVersion | None:
-    """Store the state of one folder on disk; return the version that was current before."""
+    """Store the state of one folder on disk, and return the version that was current before."""
     standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
-        # The folder was readable a moment ago, or when it was last stored. So the error may be
+        # The folder was readable a moment ago, or when it was last stored, so this error may be
         # temporary.
         raise _unanswered(entry, reading.unread[0].message)
     version = None
@@ -207,7 +208,7 @@ def _record(
 
 
 def _event(context: ChangeContext, entry: JournalEntry) -> Mapping[str, Any] | None:
-    """Return the values that the audit log records about a change, or None if it records none."""
+    """Return the values of the audit log's row about a change; None if it gets no row."""
     operation = open_if_there(context.state.ops, entry.id)
     if operation is None:
         return None
@@ -225,10 +226,10 @@ def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     if found is None:
         return None
     core, recent = context.core, Recent()
-    if len(found.files) > 1:  # the content of a single file is the stored text of the skill file
+    if len(found.files) > 1:  # the content of a single file is stored as the text of the skill file
         recent.note_stored(stored_hashes(core.reader, entry.source_id, entry.folder))
-    # Store the files together with the version. If this process is killed later, other users can
-    # still read the files.
+    # Store the files together with the version. Then other users can read them even if this process
+    # dies later.
     kept = core.settings.store_files
     read = partial(read_folder, with_contents=kept, recent=recent)
     return read(entry.root, found, limits, {})
@@ -268,9 +269,9 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Return True if a change is finished, which means that the journal has no row of it.
+    """Tell whether a change is finished, so that the journal has no row of it.
 
-    The staged files of a finished change that may be a user's edit are moved to ``conflict``.
+    If its staged files may be a user's edit, they are moved to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):
@@ -290,11 +291,11 @@ def made_change(
     version: NewVersion | None,
     renamed: LiveVersion | None,
 ) -> RecordedChange | None:
-    """Return the record of a change from version ``live`` to ``version``.
+    """Return the record of a change from the version ``live`` to ``version``.
 
-    ``version`` is None if the skill was deleted. Returns None if nothing changed. A restored skill
-    is recorded as if there had been no skill before. ``renamed`` is the version that a renamed
-    skill had in its old folder.
+    ``version`` is None if the skill was deleted. Returns None if nothing changed. The record of a
+    restored skill has no former files. ``renamed`` is the version that a renamed skill had in its
+    old folder.
     """
     if entry.is_rename and renamed is None:
         return None
@@ -326,7 +327,7 @@ def made_change(
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
-    """Record an edit that a user made on disk, so that `undo` can revert it.
+    """Record an edit that a user made on disk, so that `undo` can undo it.
 
     Raises `DatabaseProblem`, `OwnFileUnusable`.
     """

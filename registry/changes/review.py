@@ -1,7 +1,7 @@
-"""Sources under review: tools and HTTP propose changes of their skills instead of making them.
+"""Sources under review: a change through tools or over HTTP becomes a proposal.
 
-A caller that must not change such a source runs in a `proposing` block. Every function of this
-package that begins a change calls `propose_if_needed` first. So no tool can bypass the review.
+If a caller must not change such a source, it runs in a `proposing` block. Every function of this
+package that begins a change first calls `propose_if_needed`. So no tool can bypass the review.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +24,10 @@ ProposalKind: TypeAlias = Literal["create", "update", "rename", "delete", "resto
 class Intent:
     """A change that a tool or a request wants to make.
 
-    ``folder`` is the skill's folder after the change, ``base`` the version that the change is based
-    on. ``edits`` has the new bytes of changed files by path, or None for removed files; for a new
-    skill, it has all files. ``trashed`` is the deleted skill that is restored from the trash.
+    ``folder`` is the skill's folder after the change, and ``base`` is the version before the
+    change. ``edits`` has the new bytes of changed files by path, or None for removed files; for a
+    new skill, it has all files. ``trashed`` is the deleted skill that a restore takes from the
+    trash.
     """
 
     kind: ProposalKind
@@ -47,7 +48,7 @@ _PROPOSE: Final[ContextVar[Propose | None]] = ContextVar("propose", default=None
 
 @contextmanager
 def proposing(propose: Propose) -> Iterator[None]:
-    """Call ``propose`` for each change of a source under review in a ``with`` block."""
+    """In a ``with`` block, call ``propose`` for each change of a source under review."""
     token = _PROPOSE.set(propose)
     try:
         yield
@@ -56,7 +57,7 @@ def proposing(propose: Propose) -> Iterator[None]:
 
 
 def propose_if_needed(core: Core, source_id: int, intent: Callable[[], Intent]) -> None:
-    """Raise `SkillProposed` if the caller must propose this change; the proposal is then stored."""
+    """If the caller must propose this change, store the proposal and raise `SkillProposed`."""
     propose = _PROPOSE.get()
     if propose is None:
         return
@@ -71,8 +72,8 @@ def propose_together(
     """Call `propose_if_needed` for a change of a skill, which is the last of ``group``.
 
     The other skills of ``group`` are copies, which change together with the last skill. A proposal
-    can change only one skill. So if there are several skills and one is in a source under review,
-    raises `ChangeRefused`.
+    can change only one skill. So if there are several skills and one of them is in a source under
+    review, raises `ChangeRefused`.
     """
     *copies, skill = group
     if not copies:

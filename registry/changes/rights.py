@@ -1,4 +1,4 @@
-"""Grant database rights in the registry to roles of a server, and revoke them."""
+"""Grant rights in the registry to roles of a database server, and revoke them."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def granting(
     core: Core, role: str, may: "Right", team: str | None = None, *, approve: bool = False
 ) -> list[str]:
-    """Return SQL statements that give a role the right to read, to write or to administer.
+    """Return SQL statements that let a role read, write or administer.
 
-    ``approve``: the role may also decide on proposals.
+    With ``approve``, the role may also decide on proposals.
 
     Raises `RoleNotFound`, `UsageProblem`.
     """
@@ -62,9 +62,9 @@ def listed(core: Core) -> "list[RoleRights]":
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
 ) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
-    """Run the SQL statements; return the rights of all roles before and after.
+    """Run SQL statements, and return the rights of all roles before and after.
 
-    If ``rehearse``, the statements are rolled back afterwards.
+    If ``rehearse``, roll the statements back afterwards.
     """
     from registry.db.postgres.rights import in_force
     from registry.db.write.statements import select_rows
@@ -74,7 +74,7 @@ def carry_out(
         ask = partial(select_rows, connection)
         before = in_force(ask)
         for one in statements:
-            # Run the statement unchanged: a percent sign in a name is not a parameter.
+            # Pass the statement on unchanged, because a percent sign in a name is not a parameter.
             connection.exec_driver_sql(one, execution_options={"no_parameters": True})
         after = in_force(ask)
         if rehearse:
@@ -83,7 +83,7 @@ def carry_out(
 
 
 class _Rehearsed(Exception):
-    """Raised to roll a transaction back."""
+    """The exception that rolls a transaction back."""
 
 
 def _check_server(core: Core) -> None:

@@ -1,9 +1,9 @@
-"""Sign this user's records, and verify them with this user's key.
+"""Sign this user's records, and verify their signatures with this user's key.
 
-Other users may be able to write into the journal, a state folder or a trash. They may have access
-to the database, or own a clone around the source. So each planned change and each deletion is
-recorded with a signature (HMAC-SHA256). The key never leaves the user's own folder. A signature is
-valid for one user, one source and (except for the trash) one database. Records without a valid
+Other users may be able to write to the journal, a state folder or the trash. They may have access
+to the database, or own a clone that contains the source. So each planned change and each deletion
+has a record with a signature (HMAC-SHA256). The key is only in the user's own folder. A signature
+is valid for one user, one source and (except for the trash) one database. Records without a valid
 signature are ignored.
 """
 
@@ -28,14 +28,14 @@ KEY: Final = "state.key"
 KEY_BYTES: Final = 32
 
 MAX_BYTES: Final = 1 << 20
-"""Maximum size of a record, in bytes. A record contains paths and names as JSON."""
+"""Maximum size of a record, in bytes; a record is JSON with paths and names."""
 
 Purpose: TypeAlias = Literal["staging", "change", "event", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Signer:
-    """Signs and verifies the records that this user wrote for one source of one database."""
+    """Signs and verifies this user's records for one source of one database."""
 
     key: bytes
     database: str
@@ -43,7 +43,7 @@ class Signer:
 
     @classmethod
     def of(cls, core: Core, root: str = "") -> Self:
-        """Return the signer for the source at ``root``. If ``root`` is empty, it is for no source.
+        """Return the signer for the source at ``root``; if ``root`` is empty, for no source.
 
         Creates this user's key if it is missing. Raises `OwnFileUnusable` if the key's file can't
         be used.
@@ -54,9 +54,9 @@ class Signer:
 
     @classmethod
     def known(cls, core: Core, root: str = "") -> Self | None:
-        """Return the same signer as `of`, or None if this user has no key yet.
+        """Return the same signer as `of`; None if this user has no key yet.
 
-        Unlike `of`, this creates no key.
+        Unlike `of`, this method creates no key.
         """
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, root)
@@ -72,7 +72,7 @@ class Signer:
         write_file(place, text.encode(), 0o600, durable=purpose != "staging")
 
     def read(self, place: Place, purpose: Purpose, number: str) -> Mapping[str, Any] | None:
-        """Return the facts in a record, or None if it is missing or its signature is invalid."""
+        """Return the values in a record; None if it is missing or its signature is invalid."""
         try:
             found = json.loads(read_own_file(place, MAX_BYTES))
             facts, signature = found["record"], found["signature"]
@@ -83,17 +83,17 @@ class Signer:
         return facts if isinstance(facts, dict) else None
 
     def signed(self, purpose: Purpose, number: str, facts: object, signature: str) -> bool:
-        """Tell whether ``signature`` is this user's valid signature of these facts."""
+        """Tell whether ``signature`` is this user's valid signature of these values."""
         return hmac.compare_digest(self.sign(purpose, number, facts).encode(), signature.encode())
 
     def sign(self, purpose: Purpose, number: str, facts: object) -> str:
-        """Return the signature of these facts, which is valid for one purpose and one number."""
+        """Return the signature of these values; it is valid for one purpose and one number."""
         bound = {
             "purpose": purpose,
             "number": number,
             "user": os.geteuid(),
-            # Leave out the database, so that a deleted skill can be restored with any database that
-            # has this source.
+            # Don't include the database, so that any database with this source can restore the
+            # deleted skill.
             "database": None if purpose == "trash" else self.database,
             "root": self.root,
             "facts": facts,
@@ -103,7 +103,7 @@ class Signer:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """Return this user's signing key. If it is missing and ``make``, create it.
+    """Return this user's signing key; if it is missing and ``make``, create it.
 
     Raises `OwnFileUnusable` if the key's file can't be used.
     """
@@ -137,7 +137,7 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
 def new_numbers(count: int = 1) -> list[str]:
     """Return new numbers for a group of changes, in ascending order.
 
-    The numbers are signed. They show which changes belong to the same group.
+    The numbers are signed, and show which changes belong to the same group.
     """
     group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:
@@ -146,12 +146,12 @@ def new_numbers(count: int = 1) -> list[str]:
 
 
 def is_together(number: str, other: str) -> bool:
-    """Tell from the numbers of two changes whether the changes belong to the same group."""
+    """Tell by the numbers of two changes whether the changes belong to the same group."""
     return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 
 def signed(signer: Signer, **facts: Any) -> RecordedChange:
-    """Return a signed change with these facts, the current command and the current tool."""
+    """Return a signed change with these values, the current command and the current tool."""
     who = current_context()
     # The database assigns the id.
     change = RecordedChange(id=0, signature="", command=who.command, tool=who.tool, **facts)

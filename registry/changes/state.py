@@ -1,10 +1,10 @@
-"""Open the state folder of a source, in which changes are staged and deleted skills are kept.
+"""The state folder of a source, for staged changes and deleted skills.
 
-The state folder is next to the source's root, on the same file system. It is created at the first
-change. It isn't inside the root, because other programs scan skills folders and must never find a
-staged or deleted skill there. Other users with write access around the source could create a folder
-of this name. So the state folder is used only if it belongs to this user and no other user can
-write to it. It is opened without following links.
+The state folder is beside the source's root, on the same file system. The first change creates it.
+It isn't inside the root, because other programs search skills folders and must never find a staged
+or deleted skill. Other users with write access to the parent folder could create a folder with this
+name. So the state folder is used only if it belongs to this user and no other user can write to it.
+It is opened without following links.
 
 This module also defines the context of a change: its source, open folders, lock and signer.
 """
@@ -39,7 +39,7 @@ from registry.model import Source
 from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
-"""Matches the number of an operation. A deleted skill's folder in the trash has the same number."""
+"""Matches the number of an operation; a deleted skill's folder in the trash also has this form."""
 
 OWNER: Final = "owner"
 """Name of the file in an operation's folder that records its owner."""
@@ -48,10 +48,10 @@ RECORD: Final = "record"
 """Name of the file in an operation's folder that records the planned change."""
 
 EVENT: Final = "event"
-"""Name of the file in an operation's folder that has the operation's record for the audit log."""
+"""Name of the file in an operation's folder with the values for the audit log."""
 
 META: Final = "meta.json"
-"""Name of the file that records the deleted skill, in the skill's folder in the trash."""
+"""Name of the file with the record of a deleted skill, in the skill's folder in the trash."""
 
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 
@@ -66,7 +66,7 @@ class StateFolder:
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
         """Open the state folder of a source; create it if it is missing.
 
-        ``inside`` is True if the state folder is in the root, and False if it is next to the root.
+        ``inside`` is True if the state folder is in the root, and False if it is beside the root.
         If ``inside`` is None, `state_path` chooses the place.
         """
         made = cls.open(root, inside=inside, make=True)
@@ -106,11 +106,11 @@ class StateFolder:
         return cls(home, *folders)
 
     def lock(self) -> FileLock:
-        """Return the lock for changes of the source. Take it before the database's lock."""
+        """Return the lock for changes of the source; take it before the lock of the database."""
         return FileLock("lock", folder=self.home)
 
     def operations(self) -> list[str]:
-        """Return the numbers of the changes that have a folder in the state folder's ``ops``."""
+        """Return the numbers of the changes with a folder in ``ops``."""
         return _numbers(self.ops)
 
     def trashed(self) -> list[str]:
@@ -124,7 +124,7 @@ class StateFolder:
         self.close()
 
     def close(self) -> None:
-        """Close the folders that the object keeps open."""
+        """Close all folders that this object opened."""
         for folder in (self.conflict, self.trash, self.ops, self.home):
             folder.close()
 
@@ -134,7 +134,7 @@ def _numbers(folder: Folder) -> list[str]:
 
 
 def open_if_there(folder: Folder, path: str) -> Folder | None:
-    """Open a folder below ``folder``; return None if it is missing, a link or not a folder."""
+    """Open a folder in ``folder``; return None if it is missing, a link or not a folder."""
     try:
         return folder.folder(path)
     except OSError as error:
@@ -144,10 +144,10 @@ def open_if_there(folder: Folder, path: str) -> Folder | None:
 
 
 def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
-    """Open the folder that contains ``path``; return the place of ``path`` in it.
+    """Open the folder that contains ``path``, and return the place of ``path`` in this folder.
 
-    The folder stays open until the stack ends. Returns None if the folder is missing, a link or not
-    a folder.
+    The folder stays open until the stack is closed. Returns None if the folder is missing, a link
+    or not a folder.
     """
     above, _, name = path.rpartition("/")
     holder = open_if_there(folder, above or ".")
@@ -155,9 +155,9 @@ def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
 
 
 def _make_sure(above: Folder, home: Folder) -> None:
-    """Flush new folders to disk once.
+    """Flush new folders to disk.
 
-    If the process that created them died before this, the next process flushes them.
+    If the process that created the folders died before this, the next process flushes them.
     """
     ignore = Place(home, ".gitignore")
     if is_gone(ignore):
@@ -173,7 +173,7 @@ def state_path(root: str, *, inside: bool | None = None) -> str:
     beside = os.path.join(parent, f".{name}{STATE_SUFFIX}")
     within = os.path.join(root, STATE_SUFFIX)
     if inside is None:
-        # Use the path that was chosen first, because recovery must find the staged files.
+        # Always use the path that was chosen first, because recovery must find the staged files.
         can_write = os.access(parent, os.W_OK | os.X_OK)
         inside = _may_be_ours(within) or not (os.path.lexists(beside) or can_write)
     return within if inside else beside
@@ -192,7 +192,7 @@ LOCK_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """The source of a change, its open folders, its signer, and the roots of all sources."""
+    """The source of a change, its open folders and signer, and the roots of all sources."""
 
     core: Core
     source: Source
@@ -208,7 +208,7 @@ class ChangeContext:
     ) -> "Iterator[Self]":
         """Open a source for a change, under the lock of its state folder.
 
-        ``inside`` has the roots of the sources that contain their own state folder. Raises
+        ``inside`` has the roots of the sources that contain their state folder. Raises
         `SourceElsewhere`, `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`,
         `ChangeRefused`.
         """
@@ -221,8 +221,8 @@ class ChangeContext:
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
-            # Don't create a missing root: its disk may be unmounted, and would later hide the new
-            # folder.
+            # Don't create a missing root. It may be on an unmounted disk, which would later hide
+            # the new folder.
             reason = "the source's folder does not exist"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
@@ -242,13 +242,13 @@ class ChangeContext:
 
 
 def refusal(path: str, error: OSError) -> RegistryError:
-    """Return the error to raise for an OSError that happened before a change was published."""
+    """Return the error to raise for an OSError that occurred before a change was published."""
     return ChangeRefused(path=path, reason=error.strerror or str(error))
 
 
 @contextmanager
 def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
-    """Open the folders between which a change moves files, until the block ends."""
+    """Open the folders between which a change moves files; close them at the end of the block."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]
     with ExitStack() as stack:
@@ -260,7 +260,7 @@ def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
 def recorded(
     core: Core, source: Source, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return the change with this number, if this user signed it and the journal agrees."""
+    """Return the change with this number if this user signed it and the journal agrees."""
     entry = signed_entry(source, core.host, state, signer, number)
     return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
@@ -268,10 +268,7 @@ def recorded(
 def signed_entry(
     source: Source, host: str, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return the signed record of a change.
-
-    Returns None if there is no record or its signature is invalid.
-    """
+    """Return the signed record of a change; None if it is missing or its signature is invalid."""
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None

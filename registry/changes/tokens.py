@@ -1,8 +1,8 @@
-"""Access tokens with which other people open the web catalogue, with their scope and expiry.
+"""Access tokens for other users of the web catalogue, each with its rights and expiry.
 
-A token is shown once. The database stores its hash, signed by this user. Another user with write
-access to the database can remove a token but can't create one, because rows without that signature
-are ignored.
+A token is shown only once. The database stores the hash of the token with this user's signature.
+Another user with write access to the database can remove a token. But that user can't create one,
+because rows without this signature are ignored.
 """
 
 import hashlib
@@ -23,21 +23,21 @@ from registry.sync.sources import find as find_source
 from registry.text import is_utc_text, utc_now
 
 BEGINNING: Final = "skr_"
-"""First characters of all tokens, so that a person or scanner that finds one recognises it."""
+"""First characters of all tokens, by which people and scanners recognise a token."""
 
 SECRET_BYTES: Final = 32
 MAX_NAME: Final = 64
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 USED_WITHIN: Final = timedelta(minutes=10)
-"""Minimum time between two updates of the stored time at which a token was used last.
+"""Minimum time between two updates of the stored time of a token's last use.
 
-So the stored time may be earlier than the last use, by at most this time.
+So the stored time may be this much earlier than the last use.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Token(Value):
-    """An access token that this user created. ``number`` is not secret.
+    """An access token that this user created; ``number`` isn't secret.
 
     ``expires_at`` is None if the token never expires.
     """
@@ -55,7 +55,7 @@ class Token(Value):
 
     @property
     def is_over(self) -> bool:
-        """True if the token has expired."""
+        """Whether the token has expired."""
         return self.expires_at is not None and self.expires_at <= utc_now()
 
 
@@ -76,11 +76,11 @@ class Tokens:
         source: str | None = None,
         lasts: timedelta | None = None,
     ) -> tuple[Token, str]:
-        """Create a token; return it, and the secret text with which a person signs in.
+        """Create a token; return it together with the secret text with which a person signs in.
 
-        ``publish`` allows publishing skills over HTTP, ``approve`` allows deciding on proposals.
-        ``lasts`` is the time for which the token is valid. If it is None, the token is valid until
-        you revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
+        ``publish`` allows publishing skills over HTTP, and ``approve`` allows deciding on
+        proposals. ``lasts`` is the time for which the token is valid. If it is None, the token is
+        valid until you revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
         `OwnFileUnusable`.
         """
         from registry.db.write.access import add_token
@@ -88,7 +88,7 @@ class Tokens:
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
         if personality is not None and (publish or approve):
-            # Its answers would show which names the personality can't see are taken.
+            # Errors of such a token would reveal names of skills that the personality can't see.
             message = (
                 "a token with a personality can't publish or approve; leave the personality out"
             )
@@ -127,7 +127,7 @@ class Tokens:
         return sum(not self._is_ours(row) for row in all_tokens(self._core.reader))
 
     def revoke(self, name: str) -> Token:
-        """Revoke the token with this number, or with this name if only one token has the name.
+        """Revoke the token with this number; if only one token has this name, revoke that token.
 
         Raises `TokenNotFound` if no token matches, and `UsageProblem` if several tokens have the
         name.
@@ -148,7 +148,7 @@ class Tokens:
         return found[0]
 
     def known(self, shown: str) -> Token | None:
-        """Return the token with this secret text; None if there is no such valid token."""
+        """Return the valid token with this secret text; None if there is none."""
         if not shown.startswith(BEGINNING):
             return None
         row = by_hash(self._core.reader, _hashed(shown))
@@ -168,7 +168,7 @@ class Tokens:
             last = datetime.fromisoformat(token.used_at)
             if abs(now - last) < USED_WITHIN:
                 return
-        # A sync may be writing to the database. Don't let a login wait for it.
+        # A sync may be writing to the database, and a login must not wait for it.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
             record_use(connection, token.number, utc_now())
 
@@ -193,5 +193,5 @@ def _token(row: StoredToken) -> Token:
 
 
 def _hashed(shown: str) -> str:
-    """Return the hash of a token. Its 256 random bits can't be guessed, so it needs no salt."""
+    """Return the hash of a token; its 256 random bits need no salt."""
     return f"sha256:{hashlib.sha256(shown.encode('utf-8', 'replace')).hexdigest()}"

@@ -56,7 +56,7 @@ def delete(
     force: bool = False,
     copies: Which | None = None,
 ) -> Trashed:
-    """Move a skill's folder to the trash. With ``copies``, move also these copies, all or none.
+    """Move a skill's folder to the trash; with ``copies``, also move these copies, all or none.
 
     Raises `SkillChangedOnDisk` if the folder was changed since the last sync, unless ``force``.
     Raises `ChangeRefused` for the root of a source and for a folder that contains other skills.
@@ -91,9 +91,9 @@ def delete(
 
 
 def warn_of_successor(core: Core, name: str) -> None:
-    """Warn if the name of a deleted skill now means another skill, perhaps a stranger's."""
-    # Few names are shared by several skills. So the second query, which also asks for projects, is
-    # rarely sent.
+    """Warn if the name of a deleted skill now means another skill, which may be a stranger's."""
+    # Several skills rarely share a name. So the second query, which also considers projects, is
+    # rarely needed.
     is_shared = core.reader.rows(*places_of_name(name))
     for other in same_name(core.reader, name) if is_shared else ():
         skill = other.skill
@@ -110,9 +110,9 @@ def _stage(
     check: StoredSkill | None,
     together: str | None = None,
 ) -> tuple[JournalEntry, Trashed]:
-    """Compare a skill with the expected version, and stage its deletion.
+    """Check that a skill has the expected version, and stage its deletion.
 
-    ``check`` is the expected version. A signed record of the deletion is written into the trash.
+    ``check`` is the expected version. This writes a signed record of the deletion into the trash.
     Returns the journal entry and the deleted skill.
     """
     if base.folder == ROOT:
@@ -144,7 +144,7 @@ def _stage(
 
 
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
-    """Restore a deleted skill from the trash, byte for byte, with its former ``created_at``.
+    """Restore a deleted skill from the trash with the same bytes and its former ``created_at``.
 
     Raises `SkillExists` if its folder exists again, `ChangeRefused` if the skill is no longer in
     the trash, and the errors of `commit.commit`.
@@ -171,7 +171,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
                 created_at=trashed.created_at,
             )
         stored = commit(context, entry, trashed.name)
-        with suppress(OSError):  # the skill is restored; the next change removes the rest
+        with suppress(OSError):  # the skill is restored; the next change removes the other files
             remove_tree(Place(context.state.trash, trashed.id))
         return stored
 
@@ -185,7 +185,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
-    """Remove deleted skills permanently; return how many. If ``chosen`` is None, remove all."""
+    """Remove deleted skills permanently, and return how many; None means all."""
     chosen = list_trash(core) if chosen is None else chosen
     source_ids = _source_ids(core)
     for trashed in chosen:
@@ -193,8 +193,8 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
             if note_of(context.signer, context.state.trash, trashed.id) is None:
                 raise ChangeRefused(path=trashed.path, reason="it is no longer in the trash")
-            # Move the folder out of the trash in one step, so that a partly removed folder can't be
-            # restored.
+            # Move the folder out of the trash in one step, so that no user can restore a partly
+            # removed folder.
             with new_operation(context) as (number, operation):
                 rename_new(Place(context.state.trash, trashed.id), Place(operation, "trash"))
                 operation.sync()
@@ -235,7 +235,7 @@ def find_deleted(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Deleted:
-    """Return the deleted skill that `restore_named` would restore. The trash is searched first.
+    """Return the deleted skill that `restore_named` would restore, first from the trash.
 
     ``held`` has the skills in the trash, if the caller has already listed them. ``without`` has the
     uids of skills to skip. Raises `NotInTrash` if no deleted skill matches, and `SkillNotDeleted`
@@ -246,8 +246,7 @@ def find_deleted(
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
-        # If the skill is in the trash, it can only be restored from there, and to its former
-        # folder.
+        # A skill in the trash can be restored only from the trash, and only to its former folder.
         numbers = {one.id for one in held}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
@@ -269,8 +268,8 @@ def find_all_deleted(
 ) -> list[Deleted]:
     """Return the deleted skills that these names mean, each skill once.
 
-    Trash ids and handles of the form ``source/folder`` are resolved first. After that, a plain name
-    means a deleted skill that was not already found by an id or handle. Raises `SkillExists` if the
+    Trash ids and handles of the form ``source/folder`` are looked up first. A name without a source
+    then means a deleted skill that no id or handle has already named. Raises `SkillExists` if the
     folder of a skill exists again, and the errors of `find_deleted` and `History.restore`.
     """
     held = list_trash(core)
@@ -288,7 +287,7 @@ def find_all_deleted(
                 name not in exact
                 and _uid(find_deleted(core, name, held=held, source=source)) in taken
             ):
-                continue  # the same skill was named twice
+                continue  # the user named the same skill twice
             raise
         if _uid(one) not in taken:
             found[name] = one
@@ -299,7 +298,7 @@ def find_all_deleted(
 
 
 def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
-    """Return deleted skills, each after the copies that were deleted together with it.
+    """Return deleted skills; before each skill, the copies that were deleted together with it.
 
     Raises `SkillExists` if the folder of one of these skills exists again.
     """
@@ -343,7 +342,7 @@ def restore_one(
 ) -> StoredSkill:
     """Restore a deleted skill from the trash or from its history.
 
-    ``number`` is the number of the change, if it is part of a group.
+    If the change is part of a group, ``number`` is its number.
     """
     if isinstance(found, History):
         return found.restore(source=source)
@@ -353,7 +352,7 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Restore several deleted skills in one group of changes, which a single `undo` reverts.
+    """Restore several deleted skills in one group of changes, which one `undo` undoes.
 
     Raises the errors of `restore_one`.
     """
@@ -366,9 +365,9 @@ def restore_named(
 ) -> StoredSkill:
     """Restore the skill that was deleted last with this name, trash id or source/folder.
 
-    The trash (of ``source``) is searched first, then the database. From the database, the skill is
-    written into ``source``. ``among`` has the names of the sources whose skills may be restored.
-    Raises `NotInTrash`, and the errors of `restore` and `History.restore`.
+    The skill is first searched in the trash (of ``source``), then in the database. From the
+    database, the skill is written into ``source``. ``among`` has the names of the sources whose
+    skills may be restored. Raises `NotInTrash`, and the errors of `restore` and `History.restore`.
     """
     found = find_deleted(core, name, source=source, among=among)
     back = restore_one(core, found, source=source)
@@ -377,7 +376,7 @@ def restore_named(
 
 
 def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str] | None) -> None:
-    """After a restore from the trash, warn about other deleted skills that ``name`` could mean."""
+    """After a restore from the trash, warn about other deleted skills that ``name`` may mean."""
     if isinstance(found, History):
         return
     held = list_trash(core)

@@ -1,4 +1,4 @@
-"""List the trash: the folders of deleted skills, with their signed records."""
+"""List the trash: the folders of deleted skills, each with its signed record."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -17,15 +17,15 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""Names of the signed facts about a deleted skill.
+"""Names of the signed values of a deleted skill.
 
-All other facts are computed from the path of the skill's folder in the trash.
+All other values are computed from the path of the skill's folder in the trash.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Trashed(Value):
-    """A deleted skill in the trash. ``path`` is the path of its folder in the trash."""
+    """A deleted skill in the trash; ``path`` is the path of its folder there."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class Trashed(Value):
 
     @property
     def place(self) -> str:
-        """The source and the folder in which the skill was before, as source/folder."""
+        """The source and the folder from which the skill was deleted, as source/folder."""
         return f"{self.source}/{self.folder}"
 
     def is_called(self, name: str) -> bool:
@@ -54,7 +54,7 @@ def find_trashed(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Trashed:
-    """Return the latest deleted skill in ``held`` with this name, trash id or source/folder.
+    """Return the newest deleted skill in ``held`` with this name, trash id or source/folder.
 
     Raises `NotInTrash` if there is none.
     """
@@ -72,24 +72,25 @@ def find_trashed(
 def list_trash(core: Core) -> list[Trashed]:
     """Return the skills in the trash that this user deleted.
 
-    The latest is first, and each skill comes before the copies that were deleted together with it.
+    The last deleted skill comes first. Each skill comes before the copies that were deleted
+    together with it.
     """
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
-    # The signed time only has whole seconds, so skills deleted in the same second are sorted by the
-    # time of the file.
+    # The signed time has only whole seconds, so skills that were deleted in the same second are
+    # sorted by the time of the file.
     found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
     return [trashed for _, trashed in found]
 
 
 def foreign_trash(core: Core) -> list[str]:
-    """Return the paths of folders in the trash for which this user has not signed a deletion."""
+    """Return the paths of folders in the trash for which this user didn't sign a deletion."""
     return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
 
 
 def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return the restorable skills in a source's trash with their times, and all other paths in it.
+    """Return the restorable skills in a source's trash with their times.
 
-    The times are in nanoseconds.
+    Also return all other paths. The times are in nanoseconds.
     """
     ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []

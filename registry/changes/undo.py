@@ -35,12 +35,12 @@ from registry.sync.sources import own_sources
 from registry.text import quoted
 
 MAX_NAMED: Final = 10
-"""Maximum number of skills that a warning names."""
+"""Maximum number of skills in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first. The methods show the changes and undo them."""
+    """The changes of one command, the latest first, with methods that show and undo them."""
 
     core: Core
     changes: Sequence[RecordedChange]
@@ -51,7 +51,7 @@ class Undo:
         """Return this user's last command that changed skills. Raises `NothingToUndo`.
 
         Deletes the records of changes that can never be undone, with a warning. If ``after`` is
-        given, only considers changes with a higher ``id``.
+        given, consider only changes with a higher ``id``.
         """
         while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
             lost = found.lost()
@@ -87,7 +87,7 @@ class Undo:
     def steps(self) -> list[list[RecordedChange]]:
         """The changes in groups, the latest first.
 
-        A group has the changes of a skill and of the copies that were changed together with it.
+        A group has the changes of a skill and of its copies that changed together with it.
         """
         found: dict[str, list[RecordedChange]] = {}
         for one in self.changes:
@@ -95,12 +95,12 @@ class Undo:
         return list(found.values())
 
     def lost(self) -> dict[RecordedChange, str]:
-        """Return the changes that can never be undone, each with the reason why not."""
+        """Return the changes that can never be undone, each with the reason."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
     def forget(self) -> None:
-        """Delete the records of these changes without undoing them. The skills stay unchanged."""
+        """Delete the records of these changes without undoing the changes."""
         with self.core.writer.transaction() as connection:
             for one in self.changes:
                 drop_change(connection, one)
@@ -114,7 +114,7 @@ class Undo:
         seen: set[str] = set()
         found = []
         for step in self.steps:
-            # If the command changed a skill twice, only the latest version is on disk.
+            # If the command changed a skill twice, the disk has only the later version.
             if step[0].kind == "update" and step[0].uid not in seen:
                 history, number = self._updated(step[0])
                 found.append(history.diff(history.current.number, number))
@@ -125,8 +125,8 @@ class Undo:
         """Undo all changes, the latest first, and delete their records.
 
         If a skill has changed since the command, raises `ChangeNotUndone` and undoes nothing. If
-        the undo of one change fails, this warns, and the changes that are already undone stay
-        undone.
+        the undo of one change fails, this method warns, and the changes that are already undone
+        stay undone.
         """
         self._check()
         done: list[RecordedChange] = []
@@ -148,7 +148,7 @@ class Undo:
         held: Mapping[str, Trashed] | None = None
         seen: set[str] = set()
         for one in self.changes:
-            # Only check the last change of the command to each skill.
+            # Check only the last change of the command to each skill.
             if one.uid in seen:
                 continue
             seen.add(one.uid)
@@ -163,7 +163,7 @@ class Undo:
                 self._current(one)
 
     def _undo_step(self, step: Sequence[RecordedChange]) -> None:
-        """Undo the change of one skill, and of the copies that were changed with the skill."""
+        """Undo the change of a skill and of the copies that changed together with it."""
         if step[0].kind == "delete":
             self._restore(step)
             return
@@ -186,9 +186,9 @@ class Undo:
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
         """Return how to choose the copies of the first skill, and the skills to change separately.
 
-        The chosen copies are changed together with the first skill. A skill must be changed
-        separately if it is no longer a copy of the first skill. The skills to change separately are
-        returned as indexes in ``there``.
+        The chosen copies change together with the first skill. If a skill is no longer a copy of
+        the first skill, it must change separately. Such skills are returned as indexes in
+        ``there``.
         """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known
@@ -259,7 +259,10 @@ class Undo:
         return stored, folder, {stored.document: history.read(number)}
 
     def _before(self, change: RecordedChange) -> int | None:
-        """Return the number of a skill's revision before a change; None if it isn't stored."""
+        """Return the number of the revision that a skill had before a change.
+
+        None if it isn't stored.
+        """
         before = change.before
         if change.kind == "rename":
             before = json.loads(before or "{}").get("tree_hash")
@@ -269,9 +272,9 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return the reason why a change can never be undone, or None if an undo may be possible.
+        """Return the reason why a change can never be undone; None if an undo may be possible.
 
-        If the disk of the source is not mounted now, an undo may be possible later.
+        If the disk of the source isn't mounted now, an undo may be possible later.
         """
         path = self.sources[change.source].path
         if not _has_state(path):
@@ -285,7 +288,7 @@ class Undo:
         may_come = is_there or was_moved(self.core.reader, change)
         if change.kind in {"update", "rename"}:
             stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
-            # No sync has noticed yet that the folder is missing.
+            # The folder is missing, but no sync has noticed this yet.
             is_stored = stored is not None and stored.uid == change.uid
             is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or is_stored
@@ -317,7 +320,10 @@ def _has_state(path: str) -> bool:
 
 
 def _held(core: Core) -> dict[str, Trashed]:
-    """Return the skills in the trash by uid; for each uid the skill that was deleted last."""
+    """Return the skills in the trash by uid.
+
+    If several have one uid, the one that was deleted last.
+    """
     return {one.uid: one for one in reversed(list_trash(core))}
 
 

@@ -1,8 +1,8 @@
-"""Find this user's unfinished changes, and finish or undo them when a registry is opened.
+"""Find this user's unfinished changes; finish or undo them when a registry is opened.
 
-The check starts from the disk and not from the journal, so it is fast enough for every open. For
-each change with files in our state folders, the check verifies our signature and compares the
-journal's row. It never reads journal rows that other users wrote.
+The check starts with the files on disk and not with the journal, so it is fast enough for each
+opening. For each change with files in this user's state folders, it verifies this user's signature
+and compares the row in the journal. It never reads rows that other users wrote.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ from registry.sync.sources import own_sources
 
 
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
-    """Return a source's unfinished changes that this user signed and that are in the journal."""
+    """Return a source's unfinished changes that this user signed and that the journal has."""
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
         if state is None:
@@ -38,7 +38,7 @@ def unfinished(core: Core, source: Source) -> list[JournalEntry]:
 
 
 def foreign_changes(core: Core) -> list[str]:
-    """Return a warning for each unfinished change on this host that another user made."""
+    """Return a warning for each unfinished change on this host by another user."""
     names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
     ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
     try:
@@ -54,7 +54,7 @@ def foreign_changes(core: Core) -> list[str]:
 
 
 def recover_all(core: Core) -> int:
-    """Finish or undo unfinished changes that this user's dead processes began; return how many."""
+    """Finish or undo unfinished changes of this user's dead processes; return how many."""
     finished = 0
     for source in [one for one in own_sources(core) if unfinished(core, one)]:
         state = StateFolder.open(source.path)
@@ -63,9 +63,9 @@ def recover_all(core: Core) -> int:
         with state, state.lock() as probe:
             try:
                 if not probe.acquire(0):
-                    continue  # the process still runs, and will end the change itself
+                    continue  # the process still runs, and will finish or undo the change itself
             except OSError:
-                continue  # the next change reports the problem with the lock
+                continue  # the next change reports the problem with this lock
         from registry.changes.recovery import recover
 
         with ChangeContext.locked(core, source.id) as context:

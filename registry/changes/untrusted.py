@@ -1,4 +1,4 @@
-"""Check untrusted files as a sync would, before they become the user's own skills."""
+"""Check untrusted files in the same way as a sync, before they become the user's own skills."""
 
 import os
 import tempfile
@@ -24,8 +24,8 @@ def check_untrusted(
 ) -> None:
     """Raise `SkillHeld` if files have security errors, `SkillInvalid` if they can't be scanned.
 
-    ``url`` is the address from which the user can get the files again. ``url`` is None if the files
-    are being fetched from this address now.
+    ``url`` is the address from which the user can get the files again. It is None if the files are
+    being fetched from this address now.
     """
     found = read_files(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
@@ -54,10 +54,10 @@ def security_status(
 def read_files(
     core: Core, files: Mapping[str, bytes], executable: Collection[str], folder: str = _FOLDER
 ) -> Reading:
-    """Read files from memory as a sync reads the files of a folder on disk.
+    """Read files from memory in the same way as a sync reads a folder on disk.
 
-    ``folder`` is the name that the folder has or will have. Raises `ChangeRefused` if a temporary
-    folder can't be written.
+    ``folder`` is the name of the folder, which need not exist yet. Raises `ChangeRefused` if a
+    temporary folder can't be written.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
@@ -67,6 +67,6 @@ def read_files(
             found = Walk(os.path.realpath(root), core.settings.limits, ()).one(folder)
             assert found is not None  # noqa: S101  # the folder was created above
             return read_folder(os.path.realpath(root), found, core.settings.limits, {})
-    except OSError as error:  # a full disk, for example
+    except OSError as error:  # for example, because the disk is full
         reason = error.strerror or str(error)
         raise ChangeRefused(path=tempfile.gettempdir(), reason=reason) from error

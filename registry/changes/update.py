@@ -1,4 +1,4 @@
-"""Update or rename a skill, after comparing its folder with the stored version."""
+"""Update or rename a skill, after a comparison of its folder with the stored version."""
 
 import errno
 import os
@@ -64,7 +64,7 @@ USUAL: Final = 0o644
 """Mode (permission bits) of a new file."""
 
 Edits = Mapping[str, bytes | None]
-"""The new content of files by relative path, or None for a file that will be removed."""
+"""The new contents of files by relative path; None for a file that will be removed."""
 
 
 def update_skill(
@@ -81,7 +81,7 @@ def update_skill(
     force: bool = False,
     copies: Which | None = None,
 ) -> SkillDetail:
-    """Change fields and files of a skill. `SkillRegistry.update` explains the parameters."""
+    """Change fields and files of a skill; for the parameters, see `SkillRegistry.update`."""
     edits: dict[str, bytes | None] = dict(files)
     fields: dict[str, Any] = {
         "description": description,
@@ -124,13 +124,13 @@ def update_files(
 ) -> StoredSkill:
     """Write or remove files of a skill, without changing any other byte.
 
-    If the skill doesn't have the content hash ``if_hash`` (if given), raises `SkillChangedOnDisk`.
-    Unless ``force``, also raises it if the user edited the skill since the last sync.
-    ``executable`` sets or clears the executable bit, by path. ``copies`` selects the copies that
-    are also changed; all are changed, or none.
+    Raises `SkillChangedOnDisk` if ``if_hash`` is given and isn't the skill's content hash. Unless
+    ``force``, also raises it if the user edited the skill since the last sync. ``executable`` sets
+    or clears the executable bit, by path. ``copies`` selects copies that also change; all of them
+    change, or none.
 
-    If one file changes, only this file is replaced. If several files change, the whole folder is
-    replaced by a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
+    If one file changes, only this file is replaced. If several files change, a changed copy
+    replaces the whole folder. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
     errors of `commit.commit`.
     """
     for path in edits:
@@ -167,8 +167,8 @@ def update_files(
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
     """Return the version that a change expects: the stored version, or the version on disk.
 
-    With ``if_hash`` or ``force``, it is the version on disk. Without them, it is the stored
-    version. If the user edited the folder, the change is then refused later, under the lock. Raises
+    With ``if_hash`` or ``force``, it is the version on disk; otherwise, it is the stored version.
+    Then, if the user edited the folder, the change is refused later, under the lock. Raises
     `SkillChangedOnDisk` if the skill doesn't have the hash ``if_hash``, and `SkillInaccessible`.
     """
     if if_hash is None and not force:
@@ -182,7 +182,7 @@ def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool
 
 
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
-    """Raise `SkillChangedOnDisk` or `SkillMissing` if the folder differs from ``stored``.
+    """Raise `SkillChangedOnDisk` or `SkillMissing` if the folder isn't the same as ``stored``.
 
     ``stored`` is None if the change is forced.
     """
@@ -195,7 +195,7 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
 
 
 def not_as_stored(stored: StoredSkill) -> RegistryError:
-    """Return the error to raise for a folder that is missing or differs from the stored version."""
+    """Return the error for a folder that is missing or isn't the same as the stored version."""
     is_there = os.path.lexists(stored.path)
     return (SkillChangedOnDisk if is_there else SkillMissing)(
         name=stored.skill.ref, path=stored.path
@@ -215,8 +215,8 @@ def _update_file(
     with ExitStack() as stack:
         live = open_place(stack, context.root, target)
         before = None if live is None else digest_of(live)
-        # Compare after the digest was computed. So this comparison finds earlier edits, and the
-        # rename finds later edits.
+        # Compare after computing the digest. So this comparison finds earlier edits, and the rename
+        # finds later edits.
         compare(context, check)
         if data is None and before is None:
             reason = "there is no such file"
@@ -246,9 +246,9 @@ def stage_folder(
     executable: Mapping[str, bool],
     together: str | None = None,
 ) -> JournalEntry:
-    """Stage an update of a skill as a changed copy of its whole folder.
+    """Stage an update of a skill: a changed copy of its whole folder.
 
-    ``together`` is the number of the change, if it is part of a group.
+    If the change is part of a group, ``together`` is its number.
     """
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
@@ -310,10 +310,7 @@ def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
 
 
 def _with(mode: int, executable: bool | None) -> int:  # True, False or None (unchanged)
-    """Return ``mode`` with the executable bit set or cleared.
-
-    If ``executable`` is None, return ``mode`` unchanged.
-    """
+    """Return ``mode`` with the executable bit set or cleared; None changes nothing."""
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111
@@ -326,7 +323,7 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     if nested := sorted(found - {base.folder}):
         reason = f"it contains other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
-    # The walk skips these folders, because their skills belong to another source.
+    # The walk skips these folders, because their skills belong to other sources.
     for root in context.roots:
         if root.startswith(f"{base.path}/"):
             raise ChangeRefused(path=base.path, reason=f"it contains another source: {root}")
@@ -335,7 +332,7 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
 def rename_skill(
     core: Core, stored: StoredSkill, name: str, *, if_hash: str | None = None
 ) -> SkillDetail:
-    """Rename a skill and its folder. `SkillRegistry.rename` explains the parameters."""
+    """Rename a skill and its folder; for the parameters, see `SkillRegistry.rename`."""
     reason = check_new_name(name)
     if reason is not None:
         raise InvalidName(name=name, reason=reason)
@@ -377,7 +374,7 @@ def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
     """Raise `FolderPulled` if a lock file lists the folder.
 
-    Links lead to such a folder, and pulls update it.
+    Links lead to this folder, and pulls update it.
     """
     folder = os.path.basename(base.folder)
     lock = None if folder == name else lock_of(base.path)
@@ -390,7 +387,7 @@ def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkil
     """Move a skill to another folder of its source and write some of its files, all or nothing.
 
     The skill keeps its history. Raises `SkillExists` if the other folder exists,
-    `SkillChangedOnDisk`, and `ChangeRefused` if the folder contains other skills.
+    `SkillChangedOnDisk`, and `ChangeRefused` if the skill's folder contains other skills.
     """
     check_path(folder)
     propose_if_needed(
