@@ -1,4 +1,4 @@
 """Bring the database in line with the sources: scan, plan, apply.
 
-Internal: names in this package can change in any version.
+This package is internal: names in it can change in any version.
 """

@@ -1,6 +1,7 @@
 """Carry out a sync plan: read and store new versions in batches, then publish them together.
 
-New versions are stored invisibly first ("staged"). At the end, old versions are deleted.
+Readers don't see the new versions before they are published ("staged"). At the end, old versions
+are deleted.
 """
 
 from collections import deque
@@ -70,16 +71,16 @@ if TYPE_CHECKING:
 PART: Final = 100
 """Maximum number of versions that one transaction publishes.
 
-Other clients that write must wait until the transaction ends.
+Other clients that write wait until the transaction ends.
 """
 
 AT_ONCE: Final = 2
-"""Number of batches that a sync stores at the same time, if the database is on a server."""
+"""Number of batches that a sync stores at the same time on a server."""
 
 STATISTICS_AFTER: Final = 500
 """Minimum number of new skills after which a sync updates the query planner's statistics.
 
-The sync must also add at least as many skills as stay unchanged in its sources. Otherwise the
+There must also be at least as many new skills as unchanged skills in the sources. Otherwise the
 server's autovacuum is enough.
 """
 
@@ -99,8 +100,8 @@ class Store:
     On a server, the first import of a large source is published in parts. The source stays hidden
     until the last part is published.
 
-    ``live`` holds the ids of versions that were published and became current. ``published`` also
-    holds the ids of versions that were dropped because another client changed the skill.
+    ``live`` holds the ids of the published versions that became current. ``published`` also holds
+    the ids of the versions that were dropped because another client changed the skill.
     """
 
     def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
@@ -109,7 +110,7 @@ class Store:
         self.published: set[int] = set()
         self._hidden: set[int] = set()
         self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
-        # If fewer versions are stored in the end, the other ids stay unused.
+        # If the sync stores fewer versions than planned, the other ids stay unused.
         self._free = self._writer.reserve(plan.total) if plan.total else None
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self.first = [part.source.id for part in first]
@@ -120,10 +121,10 @@ class Store:
                 self._hidden = begin_importing(connection, large)
 
     def add_all(self, batches: Iterable[Sequence[NewVersion]]) -> Generator[list[PublishedVersion]]:
-        """Store the batches, and yield for each batch its stored versions, in order.
+        """Store the batches; yield the stored versions of each batch, in order.
 
-        While the caller handles one batch, further batches are stored. At most `AT_ONCE` batches
-        are in progress, so memory use stays constant.
+        While the caller handles a batch, further batches are stored. At most `AT_ONCE` batches are
+        in progress at a time, so memory use is limited.
         """
         at_once = AT_ONCE if self._shared else 1
         storing: deque[Future[list[PublishedVersion]]] = deque()
@@ -139,16 +140,15 @@ class Store:
     def add(self, batch: Sequence[NewVersion], first: int | None) -> list[PublishedVersion]:
         """Store a batch of versions, and return the stored versions with their new ids.
 
-        ``first`` is the first of the ids that are reserved for these versions; None if no ids are
-        reserved.
+        ``first`` is the first of the ids reserved for these versions; None if no ids are reserved.
         """
-        # Readers don't see staged versions. So on a server, other clients may write at the same
+        # Readers don't see staged versions, so on a server, other clients may write at the same
         # time.
         with self._writer.transaction(quiet=first is not None) as connection:
             ids = stage(
                 connection, batch, first=first, mismatched=self._mismatched, with_replaced=True
             )
-            if first is not None:  # while the transaction below runs, all other writers wait
+            if first is not None:  # during the next transaction, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
@@ -166,19 +166,20 @@ class Store:
         ]
 
     def keep(self, leaving: Sequence[int]) -> None:
-        """Store in history the SKILL.md files of versions that will soon be removed.
+        """Before versions are removed, store their SKILL.md files in history.
 
-        On a server, this happens in separate transactions before the write lock is taken, so that
-        other clients wait less.
+        On a server, separate transactions do this before the write lock is taken, so that other
+        clients wait less.
         """
         for start in range(0, len(leaving) if self._shared else 0, BATCH):
             with self._writer.transaction(quiet=True) as connection:
                 store_documents(connection, leaving[start : start + BATCH])
 
     def join(self) -> None:
-        """Resolve the names of skills that were published in parts, some names per transaction.
+        """Resolve the names of skills that were published in parts.
 
-        The parts were published by this sync, or by an earlier sync that was killed.
+        Each transaction resolves some names. This sync published the parts, or an earlier sync that
+        was killed.
         """
         if not (self.first and self._shared):
             return
@@ -198,7 +199,7 @@ class Store:
 def clear(core: Core, lock: SyncLock) -> None:
     """Delete the versions that readers don't see; the caller must hold the sync lock.
 
-    Raises `DatabaseProblem`, before anything is deleted, if the lock was lost.
+    If the lock was lost, raises `DatabaseProblem` and deletes nothing.
     """
     is_left = True
     while is_left:
@@ -208,20 +209,19 @@ def clear(core: Core, lock: SyncLock) -> None:
 
 
 BATCH, BATCH_CHARACTERS = 400, 8_000_000
-"""Maximum number of skills in a stored batch, and maximum size of the batch in characters."""
+"""Maximum number of skills in a stored batch, and maximum number of characters of the batch."""
 
 HELPED_FROM: Final = 2000
-"""Minimum number of new skills for which a second process helps to read them."""
+"""Minimum number of new skills for which a second process helps to read skills."""
 
 PIECE, PIECE_BYTES = 50, 1_000_000
-"""Maximum number of skills that a process reads at once, and maximum size of their files in bytes.
-"""
+"""Maximum number of skills that a process reads in one step, and maximum number of their bytes."""
 
 
 class Unread(NamedTuple):
-    """The result of reading a folder of which a part is unreadable.
+    """The result of reading a folder with an unreadable part.
 
-    It holds the findings about the unreadable parts, and whether SKILL.md can be read.
+    It holds the findings about the unreadable parts, and whether SKILL.md is readable.
     """
 
     findings: Sequence[Diagnostic]
@@ -233,11 +233,11 @@ def apply_plan(
 ) -> list[PublishedVersion]:
     """Write the planned changes; readers see all of them or none.
 
-    Returns the published versions. If another client changed a skill in the meantime, that change
-    wins. Raises `DatabaseProblem`, before anything is published, if this sync lost its lock.
+    Returns the published versions. If another client changed a skill in the meantime, that client's
+    change stays. If this sync lost its lock, raises `DatabaseProblem` and publishes nothing.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    if has_retired(core.reader, core.host):  # versions that a killed sync stored or retired
+    if has_retired(core.reader, core.host):  # versions from a sync that was killed
         clear(core, lock)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
@@ -254,7 +254,8 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", plan.total, plan.total)
     store.keep(removed)
-    if len(store.live) >= STATISTICS_AFTER:  # before other clients must wait again
+    # before the next step, in which other clients must wait
+    if len(store.live) >= STATISTICS_AFTER:
         writer.update_statistics()
     store.join()
     waiting = [one for key, one in staged.items() if key not in store.published]
@@ -262,7 +263,8 @@ def apply_plan(
     published = [staged[new] for new in (*store.live, *live)]
     are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
     if removed or plan.settled or not are_new:
-        with suppress(DatabaseProblem):  # everything is published; the next sync deletes the rest
+        # all versions are published; the next sync deletes the old ones
+        with suppress(DatabaseProblem):
             clear(core, lock)
     if are_new and len(live) >= max(STATISTICS_AFTER, sum(p.unchanged for p in plan.sources)):
         writer.update_statistics()
@@ -277,11 +279,11 @@ def _publish(
     removed: Sequence[int],
     now: str,
 ) -> list[int]:
-    """Publish the staged versions and retire others in one transaction; see `publish`.
+    """Publish the staged versions and retire old ones in one transaction; see `publish`.
 
-    Most edits are exchanged before the transaction takes the lock of writers, so that other clients
-    wait less. If another client then waits for one of these skills, this transaction is rolled
-    back. A second transaction then does everything under the lock.
+    Most versions are exchanged before the transaction takes the lock of writers, so that other
+    clients wait less. If another client then waits for one of these skills, this transaction is
+    rolled back, and a second transaction does everything under the lock.
     """
     writer = core.writer
     first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]
@@ -302,7 +304,7 @@ def _publish(
 
     def record_remotes(connection: "Connection") -> None:
         for part in plan.sources:
-            if part.source.remote is not None:  # history entries name the remote source
+            if part.source.remote is not None:  # entries in the history name the remote source
                 record_remote(connection, part.source.id, part.source.remote)
 
     replaced = {one.replaces: one.id for one in waiting if one.replaces is not None}
@@ -324,7 +326,7 @@ NOTHING: Final[StoredContent] = ({}, ())
 
 
 class _Job(NamedTuple):
-    """A folder to read, and the stored version that its new version will replace.
+    """A folder to read, and the stored version that the new version will replace.
 
     The stored version is None if the skill is new. ``known`` holds its files and findings.
     """
@@ -377,10 +379,10 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
-    """Group folders that one process reads at once.
+    """Group folders; one process reads the folders of a group in one step.
 
-    A group with several folders has only new folders of one source. Their number and total size are
-    limited.
+    If a group has several folders, they are all new and from one source. The number and the total
+    size of its folders are limited.
     """
     piece: list[_Job] = []
     size = 0
@@ -446,19 +448,19 @@ def read_version(
     """Read a folder into a new version; return `Unread` if a part of the folder can't be read.
 
     ``known`` holds the files and findings of the stored version ``before``. If the result is
-    `Unread`, the stored version ``before`` stays current. If ``from_remote``, the new version is
-    quarantined if it has security errors, unless ``before`` has the same files and is trusted.
+    `Unread`, the stored version stays current. If ``from_remote``, a new version with security
+    errors is quarantined, unless ``before`` has the same files and is trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
-    # The files of an unusable skill were only hashed, not checked, so there are no findings to
-    # reuse.
+    # The files of an unusable skill were only hashed and not checked, so there are no findings to
+    # use again.
     is_usable = before.skill.status in {"ok", "warning"}
     is_known = is_usable and not before.racy and is_current(before.fingerprint)
     trusted, earlier = known if is_known else NOTHING
     reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
-        # The topic of a skill decides which findings its supporting files get.
+        # The topic of a skill decides which findings its supporting files can get.
         reading = read({})
     if reading.unread and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
@@ -472,10 +474,10 @@ def read_version(
 def _is_held(version: NewVersion, before: StoredSkill, earlier: Sequence[Diagnostic]) -> bool:
     """Tell whether to quarantine a new version of a remote skill with these ``earlier`` findings.
 
-    The user's trust covers only the files that the user was shown. One changed line can turn an
+    The user's trust is only for the files that the user has seen. One changed line can turn an
     accepted finding into a different one, for example with another host or secret. So changed files
-    with security errors are quarantined again. A skill is also quarantined if only newer rules find
-    the security errors.
+    with security errors are quarantined again. If only newer rules find the security errors, the
+    skill is also quarantined.
     """
     grave = security_errors(version.findings)
     tree, source = version.columns["tree_hash"], version.columns["source_id"]

@@ -1,7 +1,7 @@
 """Store the files of skills in the database, so that older revisions can be restored.
 
-After a version was stored, this module reads its files a second time. The bytes of a file are
-stored only if they still have the hash that the version recorded.
+After a version is stored, this module reads its files a second time. It stores the bytes of a file
+only if they still have the hash in the version.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,14 +20,14 @@ from registry.errors import RegistryError
 from registry.sync.sources import is_here
 
 BATCH: Final = 400
-"""Number of files that are stored in one transaction."""
+"""Number of files that one transaction stores."""
 
 
 def store_contents(core: Core) -> None:
-    """Store the files of all current versions, except files that are already stored.
+    """Store the files of all current versions, except files that are stored already.
 
-    Stored bytes that don't match their hash are replaced. On a server, this needs the permission to
-    delete rows of contents. If the settings turn file storage off, nothing is stored.
+    Stored bytes that don't match their hash are replaced. On a server, this needs the right to
+    delete rows of ``contents``. If the setting for file storage is off, nothing is stored.
     """
     if not core.settings.store_files:
         return
@@ -38,7 +38,7 @@ def store_contents(core: Core) -> None:
         mismatched = frozenset(mismatched_contents(core.reader, core.settings.limits))
     found = _readable(core, mismatched)
     while batch := list(islice(found, BATCH)):
-        # The files were read and compressed before, so other writers wait only for the insert.
+        # The files are already read and compressed, so other writers wait only for the insertion.
         with core.writer.transaction() as connection:
             add_contents(connection, batch, mismatched)
 
@@ -50,7 +50,7 @@ def _readable(core: Core, mismatched: Collection[str]) -> Iterator[Packed]:
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue
-        # If a file can't be read any more, the next version of the skill stores it.
+        # If a file can't be read now, it is stored with the next version of the skill.
         with suppress(RegistryError, OSError), open_home(root, folder) as home:
             for content_hash, _, _, path in files:
                 if content_hash in done:

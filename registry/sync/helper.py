@@ -2,8 +2,8 @@
 
 Python runs only one thread at a time, so a second thread would not make reading or parsing faster.
 The helper process gets the scanned folders and returns new versions, which the first process
-stores. The helper doesn't open the database and ends with the import. If the helper can't start or
-ends early, the first process reads the helper's folders itself.
+stores. The helper doesn't open the database, and it ends with the import. If the helper can't start
+or ends early, the first process reads the helper's folders itself.
 """
 
 import gc
@@ -24,18 +24,18 @@ from registry.sync.reading import Recent, Task, read_new
 _AHEAD: Final = 8
 """Maximum number of pieces that wait for the helper.
 
-The helper reads them while this process stores a batch.
+The helper reads these pieces while this process stores a batch.
 """
 
 _WAITING: Final = 12
 _WAITING_BYTES: Final = 8_000_000
-"""Maximum number of pieces in memory, and maximum size of their files in bytes.
+"""Maximum number of pieces in memory, and maximum number of bytes of their files.
 
 A piece stays in memory until all earlier pieces of the plan are stored.
 """
 
 # The helper imports modules only from the folders in this process's `sys.path`. It ignores the
-# working directory and environment variables such as PYTHONPATH.
+# working folder, and environment variables such as PYTHONPATH.
 _MAIN: Final = (
     "import json, sys; sys.dont_write_bytecode, sys.path[:] = json.loads(sys.argv[1]);"
     "from registry.sync.helper import serve; serve()"
@@ -46,7 +46,7 @@ Versions: TypeAlias = list[NewVersion]
 
 
 class Piece(NamedTuple):
-    """A group of skill folders that one process reads at once.
+    """A group of skill folders that one process reads in one step.
 
     ``task`` describes the folders for the helper process; None if the helper can't read these
     folders. The function ``read`` reads the folders in this process. ``bytes`` is the total size of
@@ -59,7 +59,7 @@ class Piece(NamedTuple):
 
 
 class Helper:
-    """The helper process; it gets no more tasks after its first failure."""
+    """The helper process, which gets no more tasks after its first failure."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool
@@ -70,7 +70,7 @@ class Helper:
     def is_free(self) -> bool:
         """Whether the helper can get another task.
 
-        It can, unless it has failed or `_AHEAD` tasks wait.
+        It can if it hasn't failed and fewer than `_AHEAD` tasks wait.
         """
         return self._answers and self._given < _AHEAD
 
@@ -80,9 +80,9 @@ class Helper:
         return self._pool.submit(self._ask, task)
 
     def answer(self, asked: "Future[Versions]") -> Versions | None:
-        """Wait for the versions that the helper reads, and return them; None if the helper failed.
+        """Wait until the helper has read versions, and return them; None if it failed.
 
-        After a failure the helper gets no more tasks.
+        After a failure, the helper gets no more tasks.
         """
         self._given -= 1
         try:
@@ -109,8 +109,7 @@ class Helper:
 def helping() -> Iterator[Helper | None]:
     """Run the helper process during a ``with`` block.
 
-    Yields None if the process can't be started, or if it would save no time because only one
-    processor core is available.
+    Yields None if the process can't be started, or if this process may use only one processor core.
     """
     process = _start() if _has_cores() and _is_python() else None
     if process is None:
@@ -153,7 +152,7 @@ def _has_cores() -> bool:
 
 
 def _is_python() -> bool:
-    """Tell whether this process is a Python interpreter, not a program that embeds one."""
+    """Tell whether this process is a Python interpreter, and not a program with an embedded one."""
     name = os.path.basename(sys.executable or "")
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
 
@@ -185,8 +184,11 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 
 
 def serve() -> None:
-    """Read folders for the parent process until it closes the pipe; runs in the helper process."""
-    gc.set_threshold(50_000, 20, 100)  # the values that the main process uses
+    """Read folders for the parent process until it closes the pipe.
+
+    This runs in the helper process.
+    """
+    gc.set_threshold(50_000, 20, 100)  # the main process uses the same values
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):

@@ -1,7 +1,7 @@
-"""Record the origin of installed copies, which the lock file of their pull contains.
+"""Record the origin of installed copies, which is in the lock file of their pull.
 
-Another person may have written a lock file in a project. So a lock file counts only for folders of
-its own project. It also counts only if the files in a folder have the recorded hash.
+Another person may have written the lock file of a project. So a lock file counts only for folders
+of its own project, and only if the files in a folder have the recorded hash.
 """
 
 import json
@@ -30,25 +30,25 @@ VERSION: Final = 3
 """The version of the lock file format that `pull` writes."""
 
 WITH_ORIGINS: Final = (2, VERSION)
-"""The versions of the lock file format in which a lock file records origins."""
+"""The versions of the lock file format that record origins."""
 
 MAX_BYTES: Final = 32 << 20
 """Maximum size of a lock file that a sync reads, in bytes."""
 
 _URL: Final = re.compile(r"\w[\w.+-]*(?:@[\w.-]+)?:\S{1,2000}")
 _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
-"""Matches a commit id, or the hash of an archive."""
+"""Matches the id of a commit, or the hash of an archive."""
 
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""A lock file's record of a folder: its tree hash and its origin (`read.skills.ORIGIN`)."""
+"""The record of a folder in a lock file: its tree hash and its origin (`read.skills.ORIGIN`)."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
     """Store the origins of all current skills in these sources, as lock files record them.
 
-    Sources that are themselves remote are skipped.
+    Remote sources are skipped.
     """
     roots = {one.id: one.path for one in sources if one.remote is None}
     if not roots or not core.backend.writable:
@@ -71,9 +71,9 @@ def record_installed(core: Core, sources: Sequence[Source]) -> None:
 
 
 def mark_installed(version: NewVersion, root: str) -> None:
-    """Set the origin of a new version to the origin that a lock file records, or to None.
+    """Set the origin of a new version to the origin in a lock file, or to None.
 
-    ``root`` is the folder of its local source.
+    ``root`` is the root of the version's local source.
     """
     facts = version.columns
     path = join(root, facts["folder"])
@@ -81,9 +81,9 @@ def mark_installed(version: NewVersion, root: str) -> None:
 
 
 def forget_removed(core: Core, paths: Iterable[str]) -> None:
-    """Delete the skills in these folders from the database, after the registry removed the folders.
+    """Delete the skills in these folders from the database, after the folders were removed.
 
-    The paths must contain no links.
+    The paths must not contain links.
     """
     paths = list(paths)
     if not paths or core.reader.empty or not core.backend.writable:
@@ -106,7 +106,7 @@ def forget_removed(core: Core, paths: Iterable[str]) -> None:
 def lock_of(path: str) -> str | None:
     """Return the folder of the lock file that lists the skill folder ``path``.
 
-    Returns None if no lock file lists it. ``path`` must contain no links.
+    Returns None if no lock file lists it. ``path`` must not contain links.
     """
     everywhere = real_path(str(data_folder()))
     homes = [everywhere, *map(str, PurePath(path).parents)]
@@ -119,17 +119,17 @@ def lock_of(path: str) -> str | None:
 def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
     """Return the recorded origin of a folder if its files have the recorded hash, else None.
 
-    ``named`` holds the records by path, ``tree`` is the hash of the files in the folder.
+    ``named`` holds the records by path, and ``tree`` is the hash of the files in the folder.
     """
     recorded, origin = named.get(path, (None, None))
     return origin if tree is not None and tree == recorded else None
 
 
 def _installed(roots: Iterable[str]) -> dict[str, Named]:
-    """Return the lock file records about folders in these roots, by path of the folder.
+    """Return the records of lock files about folders in these roots, by path of the folder.
 
-    The records come from the lock files in the roots and in the folders above them, and from the
-    global lock file. Each lock file is read once.
+    The records come from the lock files in the roots, in the folders above them, and from the
+    global lock file. Each lock file is read only once.
     """
     everywhere = real_path(str(data_folder()))
     homes = {str(above) for root in roots for above in (root, *PurePath(root).parents)}
@@ -162,7 +162,7 @@ def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _entries(home: str) -> Mapping[str, Any]:
-    """Return what the lock file in the folder ``home`` records, by skill name.
+    """Return the records of the lock file in the folder ``home``, by skill name.
 
     The result is empty if this user can't read the lock file or doesn't own it.
     """
@@ -176,7 +176,7 @@ def _entries(home: str) -> Mapping[str, Any]:
 
 
 def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
-    """Yield the skills folders of these agents into which a pull puts skills, with links resolved.
+    """Yield the folders into which a pull installs skills for these agents, with links resolved.
 
     If the lock file belongs to a project, folders outside the project are left out. Raises
     `AgentNotFound` if an agent is unknown.
@@ -196,7 +196,7 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
 
 
 def _origin(record: Mapping[str, Any]) -> str:
-    """Return the origin in a lock file's record as the database stores it.
+    """Return the origin in a lock file's record in the form of the database.
 
     Raises ValueError if `pull` can't have written the record.
     """

@@ -35,14 +35,14 @@ PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
 
 BATCH: Final = 400
-"""Number of skills whose stored files and findings are read with one query."""
+"""Number of skills for which one query reads the stored files and findings."""
 
 
 class Difference(NamedTuple):
     """The difference between a folder on disk (``found``) and its stored version (``known``).
 
-    If ``known`` is None, the folder is new. If ``found`` is None, the folder is gone. ``same`` is
-    True if the files are unchanged.
+    If ``known`` is None, the folder is new. If ``found`` is None, the folder was removed. ``same``
+    is True if the files are unchanged.
     """
 
     found: ScannedFolder | None
@@ -55,11 +55,11 @@ class SourcePlan:
     """The planned changes in one source, as folders and version ids; the files are read later.
 
     ``updates`` and ``touches`` map folders to the ids of their stored versions. A touch is a folder
-    whose files are unchanged but whose file times differ. ``rechecked`` holds the folders of
-    updates with unchanged files that were checked with older rules.
+    with unchanged files but different file times. ``rechecked`` holds the updated folders with
+    unchanged files, which were last checked with older rules.
 
-    ``mismatched`` holds versions whose stored SKILL.md doesn't match its hash; it is empty if
-    hashes weren't checked. ``unread`` holds versions that stay stored because a part of their
+    ``mismatched`` holds versions with a stored SKILL.md that doesn't match its hash; it is empty if
+    the hashes weren't checked. ``unread`` holds versions that stay stored because a part of their
     folder can't be read; it maps their ids to the folder and the findings.
     """
 
@@ -90,35 +90,35 @@ class SourcePlan:
     def links(self) -> set[str]:
         """Return the folders that are links to known skills.
 
-        Such a skill is counted in its own folder, not at the link.
+        These skills are counted in their own folders, and not at the links.
         """
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
-        """Cache the scan of a folder, unless `MAX_REMEMBERED` scans are cached already."""
+        """Cache the scan of a folder, unless the cache already has `MAX_REMEMBERED` scans."""
         if len(self.seen_folders) < MAX_REMEMBERED:
             self.seen_folders[found.folder] = found
 
     def look(self, folder: str) -> ScannedFolder | None:
-        """Return the cached scan of a folder, or scan it again; None if the folder is gone.
+        """Return the cached scan of a folder, or scan it again; None if the folder was removed.
 
-        A file may have changed since the scan, which does no harm. The new bytes of the file are
-        then stored with the old fingerprint, so the next sync reads the file again.
+        If a file has changed since the scan, this does no harm: the new bytes are stored with the
+        old fingerprint, so the next sync reads the file again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
     def look_last(self, folder: str) -> ScannedFolder | None:
-        """Return the result of `look`, and drop the cached scan."""
+        """Return the result of `look`, and remove the scan from the cache."""
         return self.seen_folders.pop(folder, None) or self.walk.one(folder)
 
     def count_unchanged(self, row: StoredFingerprint) -> None:
-        """Add an unchanged skill to the counts, unless its folder has no SKILL.md."""
+        """Count an unchanged skill; don't count a folder without SKILL.md."""
         if row.status != "no_document":
             self.unchanged += 1
             self.invalid_unchanged += row.status == "invalid"
 
     def report(self) -> SourceReport:
-        """Return the report that the source will have if the plan succeeds."""
+        """Return the report for the source, under the assumption that the plan succeeds."""
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -157,7 +157,7 @@ def plan_source(
     verify: bool,
     progress: Progress,
 ) -> SourcePlan:
-    """Scan a source and compare it with the database, without writing anything."""
+    """Scan a source and compare it with the database, without writing."""
     plan = SourcePlan(source, Walk(source.path, limits, roots))
     if verify:
         plan.mismatched = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
@@ -216,11 +216,11 @@ def compare(
     *,
     verify: bool,
 ) -> Iterator[Difference]:
-    """Yield the differences between the scanned and the stored folders, both sorted by `position`.
+    """Yield the differences between scanned and stored folders, which are sorted by `position`.
 
-    A folder is the ``same`` if its fingerprint is equal and its file times are old enough. If the
-    times are old enough, every later change of a file also changes the fingerprint. With
-    ``verify``, no folder is the ``same``, because an equal fingerprint isn't trusted.
+    A folder is the ``same`` if its fingerprint is equal and its file times are old enough. After
+    such a time, every change of a file also changes the fingerprint. With ``verify``, no folder is
+    the ``same``, because an equal fingerprint isn't trusted.
     """
     rows = iter(known)
     row = next(rows, None)
@@ -259,7 +259,10 @@ def _examine(
     *,
     verify: bool,
 ) -> None:
-    """Plan an update if the files of a folder changed; plan a touch if only their times changed."""
+    """If the files of a folder changed, plan an update.
+
+    If only their times changed, plan a touch.
+    """
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
@@ -269,7 +272,8 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    # If times and sizes are equal, the files are equal only if the times were old at the last sync.
+    # If times and sizes are equal, the files are equal only if the times were old enough at the
+    # last sync.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
     unread = [*found.unread, *hashed.unread]
@@ -294,14 +298,14 @@ def _examine(
 
 
 BRAKE: Final = 10
-"""Number of missing skills up to which a sync removes them without confirmation.
+"""Maximum number of missing skills that a sync removes without confirmation.
 
 If more skills are missing, and they are more than half of the source's skills, they stay stored
 until the user confirms the removal.
 """
 
 Moves: TypeAlias = dict[tuple[int, str], RemovedSkill]
-"""Maps (source id, folder) of a new folder to the removed version whose files moved there."""
+"""Maps a new folder (source id, folder) to the removed version whose files moved there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +325,12 @@ class Plan:
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Ids of stored versions of links that led outside all sources and now lead into a source."""
+    """Ids of stored versions of links.
+
+    The links led outside all sources, and now lead into a source.
+    """
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
-    """New findings in sources that this sync doesn't cover: source id, folder, finding."""
+    """New findings in sources outside this sync: source id, folder, finding."""
 
     @property
     def total(self) -> int:
@@ -332,7 +339,7 @@ class Plan:
 
     @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
-        """The versions whose files are unchanged but have new file times, with their folders."""
+        """The versions with unchanged files but new file times, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
@@ -354,7 +361,7 @@ def make_plan(
     options: SyncOptions,
     progress: Progress,
 ) -> Plan:
-    """Scan the sources and plan all changes, without writing anything."""
+    """Scan the sources and plan all changes, without writing."""
     parts = [
         plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
@@ -366,7 +373,7 @@ def make_plan(
     settled: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
-        # If a folder became a link to a known skill, that skill is counted in its own folder.
+        # If a folder has become a link to a known skill, count that skill in its own folder.
         linked = part.links
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
@@ -384,11 +391,11 @@ def make_plan(
 
 
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
-    """Decide whether stored skills that the sync no longer finds stay in the catalogue.
+    """Decide whether stored skills stay in the catalogue if the sync no longer finds them.
 
     Records the reason in ``part.outcome`` and ``part.message``. If the source can't be read, the
     skills always stay. If the loss looks like an unmounted drive or an accident, they stay unless
-    the user confirmed the removal (``prune``). Otherwise they are removed.
+    the user has confirmed the removal (``prune``). Otherwise they are removed.
 
     ``lost`` holds the missing skills. ``leaving`` is the number of stored skills whose folder is
     gone, including skills that moved to another folder.
@@ -404,7 +411,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
-    # Hash a new folder only if a removed skill had as many files and bytes.
+    # Hash a new folder only if a removed skill had the same number of files and bytes.
     shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
     for part in parts if shapes else ():
@@ -422,9 +429,8 @@ def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedS
     """Pair new folders with removed versions that have the same files.
 
     ``added`` holds the source id, folder and tree hash of each new folder. If several removed
-    versions have the files of a new folder, it is paired with the first version whose folder had
-    the same name as the new folder. If no folder had this name, the new folder is paired with the
-    first of these versions.
+    versions have the files of a new folder, the first version from a folder with the same name is
+    taken. If there is none, the first of these versions is taken.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

@@ -32,14 +32,15 @@ from registry.text import name_key, utc_text
 RULES: Final = "16"
 """Version of the rules that check a skill folder; increase it whenever a rule changes.
 
-The next sync then reads all skills again. Until that sync, `check` ignores the stored findings.
+The next sync then reads all skills again. Until then, `check` ignores the stored findings.
 """
 
 
 RACY_NS = 2_000_000_000
 """Minimum age of a file time at a scan, in nanoseconds.
 
-If the time is older at the scan, an equal time later proves that the file is unchanged.
+If the file time is older than this at the scan, then a later equal time proves that the file is
+unchanged.
 """
 
 
@@ -49,20 +50,20 @@ def stamp(found: ScannedFolder) -> str:
 
 
 def is_current(stored: str) -> bool:
-    """Tell whether a stored fingerprint was made with the current version of the rules."""
+    """Tell whether a stored fingerprint comes from the current version of the rules."""
     return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
     """Tell whether the files are unchanged since the fingerprint was stored.
 
-    The fingerprint may have been made with older rules.
+    The fingerprint may come from older rules.
     """
     return stored.rpartition(":")[2] == found.fingerprint
 
 
 def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
-    """Tell whether a file time is so close to the scan that equal times don't prove equal files.
+    """Tell whether a file time is so close to the scan that equal times prove nothing.
 
     If a file changes just after the scan, its time may stay the same. ``scan_ns`` is the time at
     which the scan started.
@@ -71,7 +72,7 @@ def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
 
 
 def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUpdates:
-    """Return the file times and sizes that the scan found, to store them for these versions."""
+    """Return the file times and sizes from the scan, in the form for storing them."""
     updates = StatUpdates([], [])
     for version, found in seen:
         updates.versions.append((stamp(found), int(is_racy(found, scan_ns)), version))
@@ -94,14 +95,17 @@ _V = TypeVar("_V")
 
 
 class Recent:
-    """Caches which files were checked and stored since the current sync or check began."""
+    """A cache of the files that were checked and stored since the current sync or check began."""
 
     def __init__(self) -> None:
         self._found: dict[_Key, Sequence[Diagnostic]] = {}
         self._stored: dict[str, None] = {}
 
     def found(self, key: _Key) -> Sequence[Diagnostic] | None:
-        """Return the cached findings in a file, without its path; None if they are not cached."""
+        """Return the cached findings in a file, without the file's path.
+
+        None if they aren't cached.
+        """
         return self._found.get(key)
 
     def note_found(self, key: _Key, findings: Sequence[Diagnostic]) -> None:
@@ -109,11 +113,11 @@ class Recent:
         _put(self._found, key, findings)
 
     def is_stored(self, content_hash: str) -> bool:
-        """Tell whether a file with this hash was already passed on to be stored."""
+        """Tell whether a file with this hash was already handed over for storage."""
         return content_hash in self._stored
 
     def note_stored(self, hashes: Iterable[str]) -> None:
-        """Remember the hashes of files whose bytes were passed on to be stored."""
+        """Record the hashes of files that were handed over for storage."""
         for content_hash in hashes:
             _put(self._stored, content_hash, None)
 
@@ -125,17 +129,17 @@ def _put(known: dict[_K, _V], key: _K, value: _V) -> None:
 
 
 KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
-"""Maps each path to the stat values at the last read and the hash of the file at that time.
+"""Maps each path to the file's stat values at its last reading and its hash at that time.
 
 The stat values are mode, size, mtime, ctime and inode.
 """
 
 
 class Hashed(NamedTuple):
-    """The hashes of the files of a folder, and the problems found while reading the files.
+    """The hashes of a folder's files, and the problems that occurred while reading the files.
 
-    ``unread`` holds the findings about files that can't be read now; they don't mean that the skill
-    changed. ``data`` holds the bytes of SKILL.md.
+    ``unread`` holds the findings about files that can't be read now; such a finding doesn't mean
+    that the skill changed. ``data`` holds the bytes of SKILL.md.
     """
 
     hashes: dict[str, str | None]
@@ -151,7 +155,7 @@ def hash_files(
     limits: Limits,
     on_read: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
 ) -> Hashed:
-    """Hash the files of a folder; read only files whose stat values are not in ``known``.
+    """Hash the files of a folder, but read only files with other stat values than in ``known``.
 
     ``on_read`` is called with the path, hash and bytes of each file that was read.
     """
@@ -257,12 +261,12 @@ _PLUGIN: Final = re.compile(r"plugins/[^/]+/skills")
 """Matches the folders above the skills of a plugin in a marketplace."""
 
 _SAID: Final = "name description kind version license author compatibility".split()
-"""Database columns that have the same name as fields of a `Document`."""
+"""Database columns with the same names as fields of a `Document`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """The values that a new version copies from the version that it replaces."""
+    """The values that a new version copies from its previous version."""
 
     id: int
     uid: str
@@ -273,7 +277,7 @@ class Previous:
 class Reading:
     """The result of reading a folder: its parsed SKILL.md, the hashes of its files, all findings.
 
-    ``data`` is None if SKILL.md could not be read. ``unread`` holds the findings about files that
+    ``data`` is None if SKILL.md couldn't be read. ``unread`` holds the findings about files that
     can't be read now (no permission, input/output error). Such a finding doesn't mean that the
     skill changed, so the stored version stays.
     """
@@ -300,8 +304,8 @@ def read_folder(
     """Read a skill folder: hash its files, parse and check SKILL.md, check the other files.
 
     If ``with_contents``, the result holds the bytes of the files, except files that were stored
-    recently. ``earlier`` holds the findings of the last sync. They stay valid for files that are
-    unchanged since then (``known``), so these files are not read again.
+    recently. ``earlier`` holds the findings of the last sync. For unchanged files (``known``), they
+    are still valid, so these files are not read again.
     """
     recent = recent or Recent()
     what = root, found, limits, known
@@ -323,8 +327,8 @@ def _steps(
 ) -> Iterator[Any]:
     """Read a folder as `read_folder` does, in steps; the last step yields the `Reading`.
 
-    If ``is_new``, the caller will certainly store this folder. So if a later folder has files with
-    the same bytes, its result leaves out these bytes.
+    If ``is_new``, the caller will certainly store this folder. If a later folder then has a file
+    with the same bytes, its result leaves out these bytes.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -333,8 +337,8 @@ def _steps(
     def take(path: str, content_hash: str, content: bytes) -> None:
         if path != found.document:
             texts.offer(path, content_hash, content, may_run=path in may_run)
-        # The text of SKILL.md is stored with its version, and texts of older versions in history.
-        # So its bytes aren't packed here.
+        # The text of SKILL.md is stored with its version, and the texts of older versions in
+        # history. So its bytes aren't packed here.
         if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
 
@@ -382,7 +386,7 @@ def _listed(found: ScannedFolder, hashes: Mapping[str, str | None]) -> list[Skil
 def _unsaid(
     findings: Iterable[Diagnostic], document: Document, found: ScannedFolder
 ) -> Iterator[Diagnostic]:
-    """Yield the findings about SKILL.md, except problems that the parser has already reported."""
+    """Yield the findings about SKILL.md, without problems that the parser has already reported."""
     said = {finding.code for finding in document.diagnostics}
     if "description-from-body" in said:
         said.add("description-missing")
@@ -401,7 +405,7 @@ def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[D
 def _check_once(
     recent: Recent, path: str, content_hash: str, text: bytes, defending: bool
 ) -> Sequence[Diagnostic]:
-    """Check a supporting file, or reuse the findings in another file with the same bytes."""
+    """Check a supporting file, or use the findings in another file with the same bytes again."""
     key = content_hash, kind_of(path, defending=defending)
     found = recent.found(key)
     if found is None:
@@ -422,7 +426,7 @@ def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
 def make_version(
     reading: Reading, source_id: int, scan_ns: int, now: str, previous: Previous | None
 ) -> NewVersion:
-    """Build the database rows of a new version from the result of reading its folder.
+    """Return the database rows of a new version, from the result of reading its folder.
 
     ``scan_ns`` is the time at which the scan started, by the clock that sets file times.
     """
@@ -448,7 +452,7 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # An empty fingerprint makes the next sync read the folder again.
+        # with an empty fingerprint, the next sync reads the folder again
         "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
@@ -473,10 +477,10 @@ def make_version(
 
 
 def _category_of(folder: str) -> str | None:
-    """Return the category of a skill without a category in its SKILL.md, from its folder.
+    """Return a category from the folder of a skill, for a SKILL.md that has no category.
 
-    Catalogues often group skills in folders by category. But the folders of a plugin are not
-    categories, for example in our own git repositories.
+    Catalogues often group skills in folders by category. But the folders of a plugin aren't
+    categories, for example in the git repositories that this program publishes.
     """
     above = os.path.dirname(folder)
     return None if not above or _PLUGIN.fullmatch(above) else above
@@ -521,9 +525,8 @@ class Task(NamedTuple):
 def read_new(task: Task, recent: Recent) -> list[NewVersion]:
     """Read new skill folders and return their new versions.
 
-    Each step (such as hashing or parsing) is done for all folders before the next step starts. The
-    code and data of a step then stay in the processor caches, which saves more than a tenth of the
-    time.
+    Each step (such as hashing or parsing) is done for all folders before the next step. So the code
+    and data of the step stay in the processor's caches, which saves more than a tenth of the time.
     """
     kept = task.with_contents
     folders = [

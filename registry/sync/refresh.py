@@ -1,4 +1,4 @@
-"""Compare a stored skill with its folder before it is shown; store a changed skill again."""
+"""Before a stored skill is shown, compare it with its folder; if it changed, store it again."""
 
 import time
 from collections.abc import Sequence
@@ -16,26 +16,27 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Compare a stored skill with its folder, and store the skill again if the folder changed.
 
-    Returns the skill, the scanned folder, and whether the stored skill is still out of date. The
-    stored skill stays out of date if the database can't be written. It also stays out of date if a
-    part of the folder can't be read (see ``unread`` of the folder).
+    Returns the skill, the scanned folder, and whether the stored skill is still out of date. It
+    stays out of date if the database can't be written, or if a part of the folder can't be read
+    (see ``unread`` of the folder).
 
     Returns None if another process replaced the skill in the meantime. Raises `SkillMissing` if the
     folder is gone, and `SkillInaccessible` if the folder or its SKILL.md can't be read.
     """
-    walk = walk_of(core, stored.root, core.reader.last_roots())  # roots read with the skill
+    # the roots were read together with the skill
+    walk = walk_of(core, stored.root, core.reader.last_roots())
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
             if notice.lost:
                 raise inaccessible(stored.path, notice.diagnostic)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
-    # If the file times were too close to the scan, equal times prove nothing: compare the files.
+    # If the file times were too close to the scan, equal times prove nothing, so compare the files.
     if is_same(stored.fingerprint, found) and (
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found, False
-    if not core.backend.writable:  # the user gets the current SKILL.md, but stored metadata
+    if not core.backend.writable:  # the user gets the current SKILL.md, but the stored metadata
         return stored, found, True
     unread = _reimport(core, walk, stored, found)
     if unread:

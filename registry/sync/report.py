@@ -9,14 +9,14 @@ from registry.model import Diagnostic, Remote, Value, record
 Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk", "offline", "refused"]
 
 Progress = Callable[[str, int, int | None], None]
-"""A function called with the current step, the number of items done, and the total or None."""
+"""A function that gets the current step, the number of finished items, and the total or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved(Value):
-    """A skill that was moved from the folder ``before`` to the folder ``after``.
+    """A skill that moved from the folder ``before`` to the folder ``after``.
 
-    If the skill was also moved to another source, both values have the form ``source/folder``.
+    If the skill also moved to another source, both values have the form ``source/folder``.
     """
 
     ref: str
@@ -26,11 +26,11 @@ class Moved(Value):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of fetching a remote source before its sync.
+    """The result of a fetch from a remote source before its sync.
 
-    ``remote`` is the remote source afterwards, with the version fetched last. If ``outcome`` isn't
-    ``ok``, nothing was fetched, and ``message`` has the reason. ``notices`` holds findings about
-    the fetched files.
+    ``remote`` is the remote source after the fetch, with the last fetched version. If ``outcome``
+    isn't ``ok``, nothing was fetched, and ``message`` has the reason. ``notices`` holds findings
+    about the fetched files.
     """
 
     remote: Remote
@@ -41,14 +41,14 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport(Value):
-    """The result of syncing one source.
+    """The result of a sync of one source.
 
     If ``outcome`` isn't ``ok``, ``kept`` is the number of skills that stay in the catalogue
     although their folders are missing. For a remote source, the outcomes ``offline`` and
     ``refused`` mean that nothing new was fetched.
 
-    ``notices`` holds findings about paths that are not skills, with their folders. ``remote`` is
-    the remote source afterwards, with the version fetched last. ``fetched`` holds findings about
+    ``notices`` holds findings about paths that aren't skills, with their folders. ``remote`` is the
+    remote source after the sync, with the last fetched version. ``fetched`` holds findings about
     the fetched files.
     """
 
@@ -74,7 +74,7 @@ class SyncReport(Value):
     """The changes that a sync made; each skill is named by its ref.
 
     ``unchanged`` is the number of skills that didn't change. ``invalid`` is the number of all
-    skills that are invalid now, whether they changed or not. If ``dry_run``, nothing was written.
+    currently invalid skills, even those that didn't change. If ``dry_run``, nothing was written.
     """
 
     added: tuple[str, ...] = ()

@@ -25,14 +25,14 @@ from registry.text import utc_now
 WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
-"""Seconds to wait until another sync ends.
+"""Time to wait for another sync, in seconds.
 
-The sync of a watching process takes less time. So if it runs at the same moment, this sync doesn't
-fail.
+The sync of a process that watches takes less time. So if it runs at the same moment, this sync
+doesn't fail.
 """
 
 MAX_TOUCHED = 400
-"""Maximum number of skills whose new file times are stored without running `apply_plan`."""
+"""Maximum number of skills for which new file times are stored without `apply_plan`."""
 
 
 def sync(
@@ -48,7 +48,7 @@ def sync(
 ) -> SyncReport:
     """Sync the targets; see `SkillRegistry.sync`.
 
-    ``fetched`` maps the paths of remote sources to the results of fetching them before this call.
+    ``fetched`` maps the paths of remote sources to the results of their fetches before this call.
     """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
@@ -68,7 +68,8 @@ def sync(
             report = _carry_out(core, plan, lock, progress)
             record_installed(core, chosen)
             if options.verify:
-                store_contents(core)  # includes files synced while file storage was off
+                # this includes files that were synced while file storage was off
+                store_contents(core)
     return replace(
         report,
         added=tuple(sorted(report.added)),
@@ -99,10 +100,10 @@ def _plan(
 
 
 def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
-    """Plan to drop versions of links that now lead into a source, in sources that this sync skips.
+    """Plan to drop versions of links that now lead into a source; this sync skips their sources.
 
-    Before, these links led outside all sources, so the links were stored as skills. Now the folder
-    to which a link leads is stored as the skill instead.
+    Before, these links led outside all sources, so they were stored as skills. Now the folder to
+    which a link leads is stored as the skill instead.
     """
     synced = {part.source.id for part in plan.sources}
     homes = {one.id: one.path for one in own if one.id not in synced}
@@ -115,7 +116,7 @@ def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence
 
 
 def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:
-    """Return the part of the report that is known before anything is stored."""
+    """Return the part of the report that is known before the changes are stored."""
     return SyncReport(
         removed=tuple(one.ref for one in plan.removed),
         unchanged=sum(part.unchanged for part in plan.sources),
@@ -134,7 +135,7 @@ def _moved(ref: str, before: RemovedSkill, source: str, folder: str) -> Moved:
 def _foretell(core: Core, plan: Plan) -> SyncReport:
     """Return the report of a dry run.
 
-    A skill that isn't stored yet has no ref, so it is named ``source/folder``.
+    If a skill isn't stored yet, it has no ref, so its name in the report is ``source/folder``.
     """
     added: list[str] = []
     updated: list[str] = []
@@ -165,7 +166,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
         for part in plan.sources:
             part.touches.clear()  # the database is read-only, so new file times can't be stored
     touched = sum(len(part.touches) for part in plan.sources)
-    # If a first import was interrupted, all its versions may be stored, but not published.
+    # If a first import was interrupted, all its versions may be stored but not published.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
         stats = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES

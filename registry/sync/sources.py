@@ -1,4 +1,4 @@
-"""Registered sources: find, choose, register, change and remove them, and check their owners."""
+"""Registered sources: find, choose, register, change and remove them; check their owners."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -37,8 +37,8 @@ def is_here(core: Core, host: str, path: str) -> bool:
     """Tell whether a source's folder is on this machine and this user may use it.
 
     In a SQLite file, sources have no host and need no adoption, but their paths must be absolute.
-    On a server, any user can write any host name into a source. So a source counts only if this
-    user added or adopted it.
+    On a server, any user can write any host name into a source. So a source is accepted only if
+    this user added or adopted it.
     """
     if not core.host:
         return not host and os.path.isabs(path)
@@ -46,7 +46,7 @@ def is_here(core: Core, host: str, path: str) -> bool:
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise an error if a source isn't on this machine, or isn't adopted by this user.
+    """Raise an error if a source isn't on this machine, or if this user has not adopted it.
 
     Raises `SourceElsewhere` if the source is on another machine. Otherwise raises
     `SourceNotAdopted`, or `SourceNotYours` if it belongs to another role.
@@ -75,7 +75,7 @@ def is_ours(core: Core, source: Source) -> bool:
 def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
     """Raise an error if this user may not change a source.
 
-    If ``as_admin``, only the right of an admin is checked (`check_admin`). Otherwise the source
+    If ``as_admin``, check only whether this user is an admin (`check_admin`). Otherwise the source
     must be on this machine (`check_own`) and belong to this user's role (`check_owner`).
     """
     if as_admin:
@@ -86,7 +86,7 @@ def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
 
 
 def check_owner(core: Core, source: Source) -> None:
-    """Raise `SourceNotYours` if, on a server, the source belongs to another role."""
+    """Raise `SourceNotYours` if the source belongs to another role of the server."""
     if core.host and not source.own:
         raise SourceNotYours(name=source.name, owner=source.owner, host=source.host)
 
@@ -113,9 +113,9 @@ _GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
 
 @dataclass(frozen=True, slots=True)
 class Discovered(Value):
-    """A well-known skill folder that exists.
+    """A well-known skill folder that exists on disk.
 
-    ``source`` is the name of the source if the folder is registered.
+    If the folder is a source, ``source`` is the name of the source.
     """
 
     path: str
@@ -145,9 +145,9 @@ def discover(core: Core, home: str, project: str | None = None) -> Iterable[Disc
 
 
 def suggest_name(path: str, taken: Iterable[str]) -> str:
-    """Return a short name for a source with the folder ``path`` that is not in ``taken``.
+    """Return a short name for a source with the folder ``path``; the name isn't in ``taken``.
 
-    A folder called just "skills" is named after the folder that contains it. For example,
+    A folder called "skills" is named after the folder that contains it. For example,
     ``~/.claude/skills`` is "claude". If that name is taken, the names of outer folders are added in
     front, as in "project-claude". If these names are also taken, a number is added at the end.
     """
@@ -165,10 +165,10 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
 
 
 def project_of(scope: Scope, path: str) -> str | None:
-    """Return the project folder for skills at ``path``; None if the scope is not project.
+    """Return the project folder for skills at ``path``; None if the scope isn't project.
 
     If ``path`` is in an agent's skills folder, the project is the folder that contains the agent's
-    folder. Otherwise it is the nearest git checkout at or above the path. If there is none, it is
+    folder. Otherwise it is the nearest git checkout that contains the path. If there is none, it is
     the parent folder. A home folder under version control doesn't count as a checkout.
     """
     if scope != "project":
@@ -188,12 +188,12 @@ def project_of(scope: Scope, path: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """Turn a path that the user typed into an absolute path without links."""
+    """Convert a path that the user typed into an absolute path without links."""
     return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))
 
 
 class Nesting(NamedTuple):
-    """A registered source that contains a new folder, or is contained in the new folder.
+    """A registered source that contains a new folder, or is inside the new folder.
 
     If ``inside``, the new folder is inside the source. ``skills`` is the number of the source's
     skills that are also in the new folder.
@@ -215,7 +215,7 @@ def choose(
 ) -> list[Source]:
     """Return the ``known`` sources that the targets name; register targets that are new folders.
 
-    Without ``register``, a new folder is returned as a source that is not stored. Raises
+    Without ``register``, a new folder is returned as a source, but isn't stored. Raises
     `SourceNotFound`, `SourceInvalid`, `UsageProblem`, and `SourceExists` if a folder is already
     registered with another name.
     """
@@ -226,7 +226,8 @@ def choose(
         return [one for one in own_sources(core, known) if one.enabled]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
-    if register and targets[1:]:  # check all targets first, so that an error registers nothing
+    # check all targets first, so that after an error no target is registered
+    if register and targets[1:]:
         choose(core, known, targets, scope=scope, name=name, register=False)
     chosen: dict[str, Source] = {}
     for target in targets:
@@ -249,7 +250,7 @@ def choose(
 def nesting(core: Core, target: str) -> list[Nesting]:
     """Return this machine's sources that contain the folder ``target`` or are inside it.
 
-    If the folder is itself registered, or doesn't exist, the result is empty.
+    If the folder is a source itself, or doesn't exist, the result is empty.
     """
     known = own_sources(core)
     path = resolved(target)
@@ -268,7 +269,8 @@ def nesting(core: Core, target: str) -> list[Nesting]:
 def own_sources(core: Core, known: Sequence[Source] | None = None) -> list[Source]:
     """Return the sources whose folders are on this machine, in order of precedence.
 
-    ``known`` holds all sources; if None, they are read, without counting their skills.
+    ``known`` holds all sources. If it is None, this function reads them, without counting their
+    skills.
     """
     known = list_sources(core.reader, counted=False) if known is None else known
     return [one for one in known if is_ours(core, one)]
@@ -282,14 +284,15 @@ def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
 def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
     """Return a `Walk` that scans the source at ``root``.
 
-    ``known`` holds the folders of this host's sources; if None, they are read from the database.
+    ``known`` holds the folders of this host's sources. If it is None, this function reads them from
+    the database.
     """
     known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
 def find(core: Core, name: str) -> Source:
-    """Return the source that has this name or path, without counting its skills.
+    """Return the source with this name or path, without counting its skills.
 
     Raises `SourceNotFound` if there is none.
     """
@@ -297,7 +300,7 @@ def find(core: Core, name: str) -> Source:
 
 
 def found_in(core: Core, known: Sequence[Source], name: str) -> Source:
-    """Return the source among ``known`` that has this name or path.
+    """Return the source among ``known`` with this name or path.
 
     Raises `SourceNotFound` if there is none.
     """
@@ -319,8 +322,8 @@ def add(
 ) -> Source:
     """Register a folder as a source; see `SkillRegistry.add_source`.
 
-    If the folder is the checkout of a remote source, ``remote`` is that remote source. The name of
-    the source is derived from the path ``telling``, unless ``name`` is given.
+    If the folder is the checkout of a remote source, ``remote`` is that remote source. If ``name``
+    isn't given, the source gets its name from the path ``telling``.
     """
     known = list_sources(core.reader)
     for source in known:
@@ -344,9 +347,10 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
         if source.name == target:
             return source
     path = resolved(target)
-    if target.endswith("/") and not os.path.lexists(path):  # shells complete names with a slash
+    # shells add a slash when they complete a name
+    if target.endswith("/") and not os.path.lexists(path):
         return _existing(known, target.rstrip("/"), host)
-    # The same path on another host is a different folder, so only this host's sources count.
+    # The same path on another host is a different folder, so consider only this host's sources.
     known = [source for source in known if source.host == host]
     for source in known:
         if source.path == path:
@@ -403,18 +407,19 @@ def _new(
             except SourceExists as error:
                 if name or error.path:
                     raise
-                taken.append(chosen)  # a source of a team that this user can't see has the name
+                # a source of another team, which this user can't see, has this name
+                taken.append(chosen)
                 chosen = suggest_name(telling or path, taken)
         number = stored
         if core.host:
-            return find(core, chosen)  # read it again, because the server has set its owner
+            return find(core, chosen)  # read the source again, because the server has set its owner
     return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 
 
 def check_name(name: str, known: Sequence[Source]) -> None:
     """Check the name of a new source.
 
-    Raises `UsageProblem` if the name is invalid, `SourceExists` if another source has the name.
+    Raises `UsageProblem` if the name is invalid, and `SourceExists` if another source has the name.
     """
     if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
         message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
@@ -460,14 +465,14 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
     """Return the source to write to: the named source, the only source, or the one in the settings.
 
-    With ``to_read``, a source of another machine is accepted if this machine has no source. Raises
+    With ``to_read``, if this machine has no source, a source of another machine is accepted. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
 
 
 def target_of_new(core: Core, source: str | None, name: str) -> Source:
-    """Return the source to write a new skill to; it is chosen as in `target_source`.
+    """Return the source to which to write a new skill; `target_source` chooses it.
 
     Raises `SkillExists` if the source has a skill with this ``name``.
     """
@@ -504,13 +509,13 @@ def _target(
 class Change(TypedDict, total=False):
     """The properties of a source to change.
 
-    ``team`` is the team that sees the source; if ``team`` is empty, all users see the source.
-    ``owner`` is the new owner, which only an admin can set. ``review`` tells whether changes over
-    HTTP or through tools must be approved.
+    ``team`` is the team that sees the source; if ``team`` is empty, all users see it. ``owner`` is
+    the new owner, which only an admin can set. ``review`` tells whether changes over HTTP or
+    through tools need approval.
 
     With ``as_admin``, an admin can change a source of another role or machine. On a server,
-    ``priority`` then ranks the source among the sources of all owners. Without ``as_admin``, it
-    ranks the source only among the sources of the same owner.
+    ``priority`` then sets the rank among the sources of all owners. Without ``as_admin``, it sets
+    the rank only among the sources of the same owner.
     """
 
     new_name: str | None
@@ -545,7 +550,8 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
-    # On a server, an admin's priority applies across all owners. A SQLite file has no owners.
+    # On a server, the priority that an admin sets applies to all owners. A SQLite file has no
+    # owners.
     decided = change.get("as_admin", False) and source.owner is not None
     precedence = change.get("priority") if decided else None
     with core.writer.transaction() as connection:

@@ -25,7 +25,7 @@ from registry.sync.run import sync
 from registry.sync.sources import own_sources
 
 MAX_SKILLS: Final = 20
-"""Maximum number of changed skills that are refreshed one by one.
+"""Maximum number of changed skills that are refreshed separately.
 
 If more skills change, their source is synced.
 """
@@ -50,8 +50,8 @@ def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list
 def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list[str] | None:
     """Return the folders of the skills to which these changed paths belong.
 
-    Returns None if the whole source must be scanned: if a skill may have been added, removed or
-    moved, or if more than `MAX_SKILLS` skills changed.
+    Returns None if the whole source must be scanned: a skill may have been added, removed or moved,
+    or more than `MAX_SKILLS` skills changed.
     """
     folders: dict[str, None] = {}
     for path in paths:
@@ -66,7 +66,7 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
-    """Tell whether a change at this path may affect skills other than the one in ``folder``."""
+    """Tell whether a change at this path may affect other skills than the one in ``folder``."""
     name = os.path.basename(path)
     inside = os.path.dirname(below) or ROOT
     if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
@@ -78,16 +78,16 @@ def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: 
 
 
 SETTLE_MS: Final = 200
-"""Milliseconds in which file events count as one event.
+"""Time in which several file events count as one event, in milliseconds.
 
 An editor causes several events when it saves a file.
 """
 
 LOOK_SECONDS: Final = 0.5
-"""Seconds between checks for changes that other processes made to the database."""
+"""Time between checks for changes of the database by other processes, in seconds."""
 
 FULL_SECONDS: Final = 300.0
-"""Seconds between syncs of all sources, in case file events were missed."""
+"""Time between syncs of all sources, in seconds, because file events may get lost."""
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
@@ -103,7 +103,7 @@ COMPARE_SECONDS: Final = 5.0
 
 If a comparison took t seconds, the pause after it is `COMPARE_SHARE` * t seconds, but at most
 `COMPARE_SECONDS`. The pause limits the work on a server, where each watching process would
-otherwise compare after every write of any client.
+otherwise compare the list after every write of any client.
 """
 
 
@@ -124,7 +124,7 @@ class Watcher:
 
     ``on_change`` is called with the changes in the list of skills. ``on_sync`` is called with the
     report of each sync that found a change. ``on_note`` is called with a message for users about a
-    problem. All three are called in the watching thread.
+    problem. The watching thread makes all these calls.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Watcher:
     def start(self) -> None:
         """Start watching in a new thread.
 
-        Changes are reported relative to the list of skills at this moment.
+        It reports changes since the list of skills at this moment.
         """
         self._compare()
         self._next_compare = 0.0
@@ -161,16 +161,16 @@ class Watcher:
         self._thread.start()
 
     def look_from(self, core: Core) -> None:
-        """Use the catalogue as ``core`` sees it from now on.
+        """From now on, watch the catalogue in the view of ``core``.
 
-        The next report contains the differences between the list of skills in the old and the new
+        The next report contains the differences between the lists of skills in the old and the new
         view.
         """
         self._core, self._version, self._known_at = core, None, None
         self._next_compare = 0.0
 
     def join(self) -> None:
-        """Wait until the watching ends; returns at once if called in the watching thread itself."""
+        """Wait until the watching ends; in the watching thread itself, return immediately."""
         if self._thread is not None and not self.is_own_thread:
             self._thread.join()
 
@@ -185,7 +185,7 @@ class Watcher:
         self._stop.set()
 
     def stop(self) -> None:
-        """Stop watching, and wait until a sync in progress ends."""
+        """Stop watching, and wait until a running sync ends."""
         self._stop.set()
         self.join()
 
@@ -197,7 +197,8 @@ class Watcher:
             except RegistryError as error:
                 self._note(str(error))
                 if isinstance(error, Unavailable):
-                    self._next_full = 0.0  # changes during the outage are unknown
+                    # changes during the outage are unknown, so sync all sources
+                    self._next_full = 0.0
                 self._stop.wait(LOOK_SECONDS)
 
     def _watch(self, sources: Sequence[Source]) -> None:
@@ -229,9 +230,9 @@ class Watcher:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the enabled sources whose folders exist, without the values that a sync changes.
+        """Return the enabled sources with existing folders, without the values that a sync changes.
 
-        While the version of the database stays the same, the list of sources isn't read again.
+        If the version of the database is the same, the list of sources isn't read again.
         """
         version = self._core.reader.version()
         if version is None or version != self._known_at:
@@ -246,7 +247,7 @@ class Watcher:
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:
         """Yield the changed paths by source name.
 
-        After every `LOOK_SECONDS` without events, an empty dict is yielded.
+        Each time that `LOOK_SECONDS` pass without events, yield an empty dict.
         """
         from watchfiles import watch
 
@@ -267,7 +268,7 @@ class Watcher:
                 return
         except FileNotFoundError:
             self._stop.wait(LOOK_SECONDS)
-            return  # a source's folder was removed; the next call leaves it out
+            return  # the folder of a source was removed; the next call leaves this source out
         except (OSError, RuntimeError) as error:
             self._note(
                 f"No file events ({error}): the sources are only searched every few seconds."
@@ -280,7 +281,7 @@ class Watcher:
     def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
         """Refresh the skills that contain the changed paths.
 
-        If other skills may also have changed, or a refresh fails, the source is marked for a sync.
+        If other skills may also have changed, or a refresh fails, mark the source for a sync.
         """
         for source in sources:
             if source.name not in touched or source.name in self._owed:
@@ -302,7 +303,7 @@ class Watcher:
     def _refresh(self, source: Source, folder: str) -> str | None:
         """Compare a skill with its folder, and store it again if it changed.
 
-        Returns the ref of the skill if something changed, else None.
+        Returns the ref of the skill if it changed, else None.
         """
         before = by_place(self._core.reader, source.id, folder)
         if before is None:
@@ -313,8 +314,8 @@ class Watcher:
     def _sync(self) -> None:
         """Sync the sources that are marked for a sync.
 
-        If the sync fails, the failure is reported, and the sync is repeated at the next file event.
-        If the database is unreachable, the sync is repeated without an event.
+        If the sync fails, report the failure, and repeat the sync at the next file event. If the
+        database is unreachable, repeat the sync without an event.
         """
         if not self._owed or self._stop.is_set():
             return
@@ -361,7 +362,7 @@ class Watcher:
         )
 
     def _note(self, text: str) -> None:
-        """Pass a message to ``on_note``, but only the first time that it occurs."""
+        """Pass a message to ``on_note``, but only at its first occurrence."""
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
@@ -374,7 +375,7 @@ class Watching(Watcher):
     """Keeps a registry in line with its sources, in a thread, until it is stopped or closed.
 
     The thread calls ``on_change`` with the report of each sync that found a change. If the callback
-    fails, its exception is logged, and later calls still happen. `stop`, or the end of the ``with``
+    fails, its exception is logged, and the calls continue. `stop`, or the end of the ``with``
     block, raises the first exception. A forked child watches nothing.
     """
 
@@ -407,14 +408,14 @@ class Watching(Watcher):
     def running(self) -> bool:
         """Whether the watching thread runs.
 
-        False after `stop`, after an error, and in a forked child.
+        It doesn't run after `stop`, after an error, and in a forked child.
         """
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
-        """Stop watching, wait for a call in progress, and raise the first error.
+        """Stop watching, wait for a running call, and raise the first error.
 
-        If ``on_change`` itself calls this method, it doesn't wait and raises nothing.
+        If ``on_change`` itself calls this method, the method doesn't wait and raises nothing.
         """
         self.end()
         if not self.is_own_thread:
@@ -440,7 +441,10 @@ class Watching(Watcher):
             self._keep(error)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # a watcher has nothing to close
-        """Leave the watching to the parent process; see `registry.db.forks`."""
+        """Stop using the watcher in a forked child, because only the parent process watches.
+
+        See `registry.db.forks`.
+        """
         self.abandon()
         self._failure = None
 
