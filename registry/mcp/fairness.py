@@ -1,8 +1,8 @@
-"""Fair use of threads: decide which client's request runs next, and limit unsent bytes.
+"""Distribute threads fairly: decide which client's request runs next, and limit unsent bytes.
 
 A client is identified by the token of its requests, or by its address if it has no token. Clients
-get threads in turn. So a burst of requests from one client delays another client's next request by
-at most one job.
+get threads in turn. So if one client sends many requests, another client's next request waits for
+at most one of them.
 """
 
 import asyncio
@@ -20,16 +20,13 @@ from weakref import WeakValueDictionary
 T = TypeVar("T")
 
 PART: Final = 64 << 10
-"""Number of bytes of an answer that are sent at once.
+"""Number of bytes of an answer that are sent in one step.
 
-The next bytes are sent after the client has taken most of these.
+The next bytes are sent after the client has read most of these.
 """
 
 UNSENT_TO_ONE: Final = 32 << 20
-"""Maximum number of unsent bytes for one client.
-
-At the limit, the client's next requests wait.
-"""
+"""Maximum number of unsent bytes for one client; above it, the client's next requests wait."""
 
 UNSENT: Final = 128 << 20
 """Maximum number of unsent bytes for all clients together."""
@@ -43,7 +40,7 @@ App = Callable[[Scope, Any, Any], Any]
 class Caller:
     """The client of a request.
 
-    ``who`` identifies the client by its token or address. It is empty outside of requests.
+    ``who`` is the client's token or address; it is empty outside of requests.
     """
 
     who: str = ""
@@ -52,14 +49,14 @@ class Caller:
 
 
 class ClientGone(Exception):
-    """The client has closed its connection, so no answer is needed."""
+    """The client has closed its connection, so it needs no answer."""
 
 
 _asking: ContextVar[Caller] = ContextVar("asking")
 
 
 def caller() -> Caller:
-    """Return the client for which the current task or thread works."""
+    """Return the client of the current task or thread."""
     return _asking.get(None) or Caller()
 
 
@@ -73,7 +70,7 @@ def check_client() -> None:
 
 
 class Unsent:
-    """Counts the bytes that were not sent yet, for each client and in total."""
+    """Counts the bytes that are not sent yet, for each client and in total."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -81,13 +78,13 @@ class Unsent:
 
     @property
     def total(self) -> int:
-        """Total number of unsent bytes."""
+        """The total number of unsent bytes."""
         return self._of.total()
 
     def is_much(self, who: str) -> bool:
         """Tell whether a client must read some of its answers before its next request runs.
 
-        A client without unsent bytes never has to wait because of other clients.
+        A client without unsent bytes never waits because of other clients.
         """
         mine = self._of[who]
         return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
@@ -100,7 +97,7 @@ class Unsent:
 
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:
-        """Count ``size`` bytes as unsent for a client while the block runs."""
+        """While the block runs, count ``size`` bytes as unsent for a client."""
         self._of[who] += size
         try:
             yield
@@ -114,9 +111,9 @@ class Unsent:
 class Turns:
     """Places that clients take in turn.
 
-    There are ``most`` places in total. One client can have at most ``of_one`` places at the same
-    time. If a client has all its places, its next request first waits until one of them is free.
-    Only then does the request queue for a place in total. So waiting clients alternate.
+    There are ``most`` places. One client can have at most ``of_one`` of them at the same time. If a
+    client has that many, its next request waits until one of them is free. Only then does the
+    request join the queue for all places. So waiting clients alternate.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -125,7 +122,7 @@ class Turns:
         self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def take(self, unsent: Unsent | None = None) -> Callable[[], None]:
-        """Wait for a place; return the function that frees the place.
+        """Wait for a place, and return the function that frees the place.
 
         If ``unsent`` is given, first wait until the client has read enough of its earlier answers.
         """
@@ -148,7 +145,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Keep a place while the block runs."""
+        """Hold a place while the block runs."""
         end = await self.take()
         try:
             yield
@@ -159,7 +156,7 @@ class Turns:
 class FairThreads:
     """A thread pool in which one client can use at most ``of_one`` threads.
 
-    One further thread is reserved for other clients.
+    One more thread is reserved for other clients.
     """
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
@@ -168,14 +165,14 @@ class FairThreads:
         self.unsent = unsent or Unsent()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in a thread when it is this client's turn."""
+        """Wait for this client's turn, then call a function in a thread."""
         end, loop = await self._turns.take(self.unsent), asyncio.get_running_loop()
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
-        except RuntimeError:  # the server is being stopped
+        except RuntimeError:  # the server is stopping
             end()
             raise ClientGone from None
-        # If the client leaves, the thread works until it notices this. The client's turn lasts
+        # If the client leaves, the thread works until it notices this. It holds the client's place
         # until then.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
@@ -186,11 +183,11 @@ class FairThreads:
 
 
 class FairRequests:
-    """ASGI middleware that tells `FairThreads` which client sends each request.
+    """ASGI middleware that records for `FairThreads` which client sends each request.
 
     For requests from one of the ``proxies``, the client is the forwarded address. An answer is sent
-    in parts, as the client takes them. If the client of a page leaves, the work for its request
-    ends. For ``/mcp``, the SDK does this.
+    in parts, as fast as the client reads them. If the client of a page leaves, the work for its
+    request ends. For ``/mcp``, the SDK does this.
     """
 
     def __init__(self, app: Any, unsent: Unsent, proxies: Sequence[Network] = ()) -> None:
@@ -252,8 +249,8 @@ class FairRequests:
         if not is_from(address, self._proxies):
             return address
         given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        # A proxy appends the address from which it got the request. The client may have written
-        # everything before it.
+        # A proxy appends the address from which it got the request. The client may have sent
+        # everything before this address.
         last = given.rpartition(b",")[2].decode("latin-1").strip()
         try:
             return str(ipaddress.ip_address(last.strip("[]")))
@@ -262,7 +259,7 @@ class FairRequests:
 
 
 async def _never() -> Scope:
-    """Wait until the task is cancelled; the request has no body."""
+    """Wait until the task is cancelled, because the request has no body."""
     await asyncio.Event().wait()
     return {"type": "http.disconnect"}
 

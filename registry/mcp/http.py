@@ -1,4 +1,4 @@
-"""Serve clients over HTTP within limits: Host, Origin, token, rate, connections, sessions."""
+"""Serve clients over HTTP with limits: Host, Origin, token, rate, connections, sessions."""
 
 import asyncio
 import errno
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 SPARE_FILES: Final = 200
 """Number of open files that are reserved for other purposes than counted connections.
 
-They are databases, watched folders, and connections that are accepted but not yet counted.
+Such files are databases, watched folders, and connections that are accepted but not counted yet.
 """
 
 H = TypeVar("H")
 
 
 def _connections() -> int:
-    """Return the maximum number of connections that the limit of open files allows."""
+    """Return the maximum number of connections under the system's limit for open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1000
     return most if soft == resource.RLIM_INFINITY else max(16, min(most, soft - SPARE_FILES))
@@ -52,9 +52,9 @@ def _connections() -> int:
 class ClientLimits:
     """Limits for clients: numbers in total and for one address, and times in seconds.
 
-    ``request_seconds``: until a request is complete, from the start of the connection or from the
-    previous answer. ``part_seconds``: until the client has taken `PART` bytes of an answer.
-    ``session_seconds``: until an unused session ends.
+    ``request_seconds`` is the time for a complete request, from the start of the connection or from
+    the previous answer. ``part_seconds`` is the time for a client to read `PART` bytes of an
+    answer. ``session_seconds`` is the time after which an unused session ends.
     """
 
     connections: int = field(default_factory=_connections)
@@ -66,10 +66,10 @@ class ClientLimits:
 
 
 class Admission(Generic[H]):
-    """Admits connections or sessions within limits in total and for each address.
+    """Admits connections or sessions up to a limit in total and for each address.
 
-    To admit a new one at the limit, the least recently used one is evicted. Active ones are evicted
-    last.
+    At the limit, the least recently used one must leave before a new one is admitted. An active one
+    leaves only if all are active.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -80,7 +80,7 @@ class Admission(Generic[H]):
     def enter(self, holder: H, address: str) -> H | None:
         """Admit a connection or session (the holder).
 
-        Return the holder that is evicted in exchange, if any.
+        Returns the holder that must leave in exchange, if any.
         """
         if holder in self._held:
             return None
@@ -95,7 +95,7 @@ class Admission(Generic[H]):
         return gone
 
     def use(self, holder: H, times: int = 1) -> None:
-        """Record that a holder becomes active. If ``times`` is -1, record that it becomes idle."""
+        """Record that a holder becomes active; if ``times`` is -1, that it becomes idle."""
         if holder in self._held:
             self._busy[holder] += times
             self._held[holder] = self._held.pop(holder)
@@ -105,7 +105,7 @@ class Admission(Generic[H]):
         self.use(holder, -1)
 
     def leave(self, holder: H) -> None:
-        """Remove a holder, so that another one can be admitted."""
+        """Remove a holder, so that a new one can be admitted."""
         self._held.pop(holder, None)
         self._busy.pop(holder, None)
 
@@ -118,7 +118,7 @@ class Admission(Generic[H]):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that ends if its client is too slow, or if a new connection needs its place."""
+    """A connection that is closed if its client is too slow, or to admit a new connection."""
 
     bounds: ClassVar[ClientLimits]
     places: "ClassVar[Admission[BoundedProtocol]]"
@@ -127,10 +127,10 @@ class BoundedProtocol(H11Protocol):
     _is_asking = False
 
     def connection_made(self, transport: Any) -> None:
-        """Admit a connection. If there are too many, an idle connection is closed."""
+        """Admit a connection; if there are too many, close an idle connection."""
         super().connection_made(transport)
-        # With this limit, uvicorn calls `pause_writing` and `resume_writing` as the client takes
-        # the bytes.
+        # With this limit, uvicorn calls `pause_writing` and `resume_writing` while the client
+        # reads.
         transport.set_write_buffer_limits(PART)
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
             with suppress(OSError):
@@ -143,7 +143,7 @@ class BoundedProtocol(H11Protocol):
         self._end_after(self.bounds.request_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection, so that another one can be admitted."""
+        """Remove the connection, so that a new one can be admitted."""
         self._end_after(None)
         self.places.leave(self)
         super().connection_lost(exc)
@@ -156,7 +156,7 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Start the timeout for the next request.
 
-        The timeout includes the time in which the client reads this answer.
+        It includes the time in which the client reads this answer.
         """
         if self._is_asking:
             self._is_asking = False
@@ -166,12 +166,12 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def pause_writing(self) -> None:
-        """Start the timeout: the client must read the sent bytes before it ends."""
+        """Start the timeout within which the client must read the sent bytes."""
         super().pause_writing()
         self._end_after(self.bounds.part_seconds)
 
     def resume_writing(self) -> None:
-        """Stop the timeout, because the client has taken most of the bytes."""
+        """Stop the timeout, because the client has read most of the bytes."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._end_after(None if self._is_asking else self.bounds.request_seconds)
@@ -196,30 +196,27 @@ class BoundedProtocol(H11Protocol):
 
 
 def bounded(bounds: ClientLimits) -> type[H11Protocol]:
-    """Return a protocol class for uvicorn whose connections share these bounds."""
+    """Return a protocol class for uvicorn; all its connections share these limits."""
     places: Admission[Any] = Admission(bounds.connections, bounds.of_one_address)
     return type("Bounded", (BoundedProtocol,), {"bounds": bounds, "places": places})
 
 
 MAX_BYTES: Final = 4 << 20
-"""Maximum size of a request body, in bytes.
+"""Maximum size of a request's body, in bytes.
 
-It is enough to create a skill together with its files.
+This is enough to create a skill together with its files.
 """
 
 RATE: Final = 500.0
 BURST: Final = 2000.0
-"""Maximum number of requests per second from one address.
-
-It is also the maximum number of requests in a burst.
-"""
+"""Maximum number of requests from one address in a second, and in a burst."""
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 MAX_PEERS: Final = 4096
 
 DRAIN_SECONDS: Final = 5.0
-"""Number of seconds to wait for the rest of a refused request."""
+"""Maximum time to wait for the rest of a refused request, in seconds."""
 
 Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 
@@ -227,8 +224,8 @@ Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 def allowed_hosts(host: str, port: int) -> list[str] | None:
     """Return the allowed values of the Host header for this address; None if any is allowed.
 
-    Any value is allowed for a wildcard address, because it has no name. Such a server requires a
-    token, which a web page can't know. So DNS rebinding gives a web page no access.
+    For a wildcard address, which has no name, any value is allowed. Such a server requires a token,
+    which a web page can't know. So a web page gets no access by DNS rebinding.
     """
     with suppress(ValueError):
         if ipaddress.ip_address(host.strip("[]")).is_unspecified:
@@ -247,9 +244,9 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 class RequestFilter:
     """ASGI middleware that refuses unknown hosts and origins, wrong tokens and too many requests.
 
-    ``hosts``: the result of `allowed_hosts`. A web page may only call the host from which it was
-    loaded, unless its origin is in ``origins``, the public addresses of proxies. ``token``: the
-    bearer token that clients must send; it is compared in constant time. ``refuse`` makes the
+    ``hosts`` is the result of `allowed_hosts`. A web page may call only the host from which it was
+    loaded, unless its origin is in ``origins``, the public addresses of proxies. ``token`` is the
+    bearer token that clients must send; it is compared in constant time. ``refuse`` creates the
     response to a refused request from the headers, a status, a message and further headers.
     ``most`` returns the maximum size of a request's body, in bytes.
     """
@@ -276,7 +273,7 @@ class RequestFilter:
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Refuse a request, or pass it on."""
+        """Refuse a request, or pass it on to the application."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -306,7 +303,7 @@ class RequestFilter:
                 text, how = "The token is not valid", 'Bearer error="invalid_token"'
             return self._refused(headers, 401, text, {"www-authenticate": how})
         length = headers.get("content-length", "0")
-        # The SDK limits the size of bodies that are sent in chunks.
+        # the SDK limits the size of bodies that are sent in chunks
         if not length.isdecimal() or int(length) > self._most(scope):
             return self._refused(headers, 413, "The request is too large")
         return None
@@ -317,7 +314,7 @@ class RequestFilter:
         return self._refuse(asked, status, text, {"connection": "close", **more})
 
     def _wait(self, peer: str) -> float:
-        """Return the seconds that an address must wait before its next request."""
+        """Return how many seconds an address must wait before its next request."""
         now = time.monotonic()
         level, then = self._peers.pop(peer, (self._burst, now))
         level = min(self._burst, level + (now - then) * self._rate)
@@ -359,7 +356,7 @@ SESSION: Final = b"mcp-session-id"
 class Sessions:
     """ASGI middleware that ends the oldest idle session if a new session needs its place.
 
-    Without it, the SDK would refuse new sessions until an old session times out.
+    Otherwise the SDK would refuse new sessions until an old session times out.
     """
 
     def __init__(self, app: App, bounds: ClientLimits) -> None:
@@ -397,7 +394,7 @@ class Sessions:
                 await self._end(scope, session)
 
     async def _end(self, scope: Scope, session: bytes) -> None:
-        """End a session by sending the request with which its client would end it."""
+        """End a session with the request that its client would send to end it."""
         version = [pair for pair in scope["headers"] if pair[0] in {b"host", b"authorization"}]
         headers = [*version, (SESSION, session), (b"content-length", b"0")]
         asked = {**scope, "method": "DELETE", "headers": headers}
@@ -413,13 +410,13 @@ class Sessions:
 
 
 BACKLOG: Final = 100
-"""Maximum number of connections that wait to be accepted and counted."""
+"""Maximum number of connections that wait until they are accepted and counted."""
 
 MAX_HEADERS: Final = 32 << 10
-"""Maximum number of bytes before the body of a request (its headers)."""
+"""Maximum size of the headers of a request, in bytes."""
 
 GRACE: Final = 3
-"""Number of seconds in which running requests must end after the server is stopped."""
+"""Time for running requests to end after the server is stopped, in seconds."""
 
 
 UNUSABLE: Final[Mapping[int | None, str]] = {
@@ -442,13 +439,13 @@ def run_app(
 ) -> None:
     """Serve an application until a signal ends the server.
 
-    ``option`` is the option that gives the address. ``settings`` are further settings of uvicorn.
-    ``on_stop`` is called before the server waits for
-    running requests. Raises `UsageProblem` if the address can't be used.
+    ``option`` is the option that gives the address. ``settings`` are more settings of uvicorn.
+    ``on_stop`` is called before the server waits for running requests. Raises `UsageProblem` if
+    the address can't be used.
     """
 
     class Uvicorn(uvicorn.Server):
-        """A server that first ends the streams of listening clients, then waits for requests."""
+        """A server that ends the streams of waiting clients, then waits for running requests."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -461,10 +458,7 @@ def run_app(
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Catch signals.
-
-            Uvicorn's own method would raise the signals again at the end.
-            """
+            """Catch signals; uvicorn's own method would raise the signals again at the end."""
             before = {
                 each: signal.signal(each, self.handle_exit)
                 for each in (signal.SIGINT, signal.SIGTERM)
@@ -512,9 +506,9 @@ def serve_http(
     on_start: Callable[[], None] = lambda: None,
     bounds: ClientLimits | None = None,
 ) -> None:
-    """Serve clients at an address, within bounds, until a signal ends it.
+    """Serve clients at an address, with limits, until a signal ends the server.
 
-    Raises `UsageProblem` if other machines can reach the address and no token is set, or if the
+    Raises `UsageProblem` if other machines can reach the address and there is no token, or if the
     address can't be used.
     """
     if not is_loopback(host) and not token:
@@ -538,17 +532,17 @@ def serve_http(
 
 
 def http_app(server: "SkillServer", bounds: ClientLimits) -> Any:
-    """Return the SDK's application; its only path is ``/mcp``."""
+    """Return the SDK's application, which has only the path ``/mcp``."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        # A new session replaces the session that was idle longest. Sessions that are being opened
-        # come in addition.
+        # A new session replaces the session with the longest idle time. New sessions may be open
+        # before the old ones have ended.
         max_sessions=bounds.sessions + bounds.connections,
         session_idle_timeout=bounds.session_seconds,
-        # `RequestFilter` has already checked the host, also for addresses with names that the SDK
-        # can't know.
+        # `RequestFilter` has already checked the host. The SDK can't know the names of all
+        # addresses.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

@@ -1,6 +1,6 @@
-"""Skills as MCP resources: plain resources for every client, and the extension of SEP-2640.
+"""Skills as MCP resources: plain resources for all clients, and the extension of SEP-2640.
 
-Digests and manifests come from the registry. Files are read from disk at each request.
+Digests and manifests come from the registry. Files are read from disk for each request.
 """
 
 import json
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 PAGE: Final = 100
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 << 20
-"""Maximum size of a skill in the extension, in bytes. Larger skills are left out."""
+"""Maximum size of a skill in the extension, in bytes; larger skills are left out."""
 
 MAX_COMPLETIONS: Final = 100
 
@@ -36,15 +36,15 @@ TEMPLATE: Final = "skill://{source}/{+path}"
 FOLDER: Final = "inode/directory"
 
 _CHILD: Final = "-"
-"""Stands for any file or folder in a folder, if only the URI of the folder is known."""
+"""Replaces the name of a file or folder if only the URI of its folder is known."""
 
 Json = dict[str, Any]
 
 
 class SkillResources:
-    """The skills of one view, as resources.
+    """The skills of one view as resources.
 
-    The methods block, and many threads may call them.
+    The methods block; several threads may call them.
     """
 
     def __init__(self, view: View) -> None:
@@ -70,10 +70,7 @@ class SkillResources:
         return entries, following
 
     def skill(self, uri: str) -> Json | None:
-        """Return the extension's data about the skill with this SKILL.md.
-
-        Return None if there is no such skill.
-        """
+        """Return the extension's data about the skill with this SKILL.md; None if there is none."""
         found = self._find(uri)
         if found is None or found[1] not in DOCUMENT_NAMES:
             return None
@@ -81,7 +78,10 @@ class SkillResources:
         return None if manifest is None or _uri(manifest) != uri else self._entry(manifest)
 
     def read(self, uri: str) -> tuple[str, bytes] | None:
-        """Return the MIME type and the bytes of the file at a URI; None if it is not served."""
+        """Return the MIME type and the bytes of the file at a URI.
+
+        None if the server doesn't show it.
+        """
         found = self._find(uri)
         if found is None:
             return None
@@ -98,10 +98,10 @@ class SkillResources:
         return _kind(path), data
 
     def directory(self, uri: str) -> list[Json] | None:
-        """Return the files and folders that are directly in a folder of a skill.
+        """Return the files and folders directly in a folder of a skill.
 
-        Return None if there is no such folder. The URI must not end in a slash. Files that can't be
-        read are left out.
+        Returns None if there is no such folder. The URI must not end with a slash. Files that can't
+        be read are left out.
         """
         found = self._find(f"{uri}/{_CHILD}")
         if found is None:
@@ -113,7 +113,7 @@ class SkillResources:
         return [children[name] for name in sorted(children)] or None
 
     def is_served(self, uri: str) -> bool:
-        """Tell whether this URI names a file of a visible skill."""
+        """Tell whether this URI belongs to a file of a visible skill."""
         found = self._find(uri)
         if found is None:
             return False
@@ -129,7 +129,10 @@ class SkillResources:
         return None if manifest is None else _uri(manifest)
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
-        """Return (source, folder) of each skill in a limited view; None if it has no limits."""
+        """Return (source, folder) of each skill in a limited view.
+
+        None if the view has no limits.
+        """
         return self._view.listed()
 
     def complete(self, argument: str, value: str, given: Json) -> list[str]:
@@ -174,7 +177,10 @@ class SkillResources:
         return next(iter(self._view.renamed(found)), None)
 
     def _entry(self, skill: Manifest) -> Json | None:
-        """Return the extension's data about a skill; None if it can't represent the skill."""
+        """Return the extension's data about a skill.
+
+        None if the extension can't represent the skill.
+        """
         front_matter = front_matter_json(skill.text)
         reason = _obstacle(skill, front_matter)
         uri = _uri(skill)
@@ -230,7 +236,8 @@ def _listed(skill: Manifest) -> Json:
 def _children(skill: Manifest, below: str) -> dict[str, Json]:
     """Return the direct children of a folder as resources, by name.
 
-    ``below`` is the folder: empty for the skill's own folder, otherwise with a slash at the end.
+    ``below`` is the path of the folder with a slash at the end; for the skill's own folder, it is
+    empty.
     """
     home = base(skill.source, skill.folder, skill.name) + quote(below)
     found: dict[str, Json] = {}
@@ -245,7 +252,7 @@ def _children(skill: Manifest, below: str) -> dict[str, Json]:
 
 
 def _kind(path: str) -> str:
-    """Return the MIME type of a file. It is determined from the file's name."""
+    """Return the MIME type of a file, which depends only on the file's name."""
     kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
     return kind or "application/octet-stream"
 
@@ -291,9 +298,9 @@ def base(source: str, folder: str, name: str) -> str:
 
 
 def targets(uri: str) -> list[ResourceTarget]:
-    """Return the files that ``uri`` may name, the deepest folder first.
+    """Return the files that ``uri`` may refer to, the one in the deepest skill folder first.
 
-    Return an empty list if it isn't the URI of a skill's file.
+    Returns an empty list if the URI doesn't belong to a skill's file.
     """
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return []
@@ -316,12 +323,12 @@ MAX_COMPATIBILITY: Final = 500
 
 
 def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
-    """Return front matter whose six standard fields follow the specification.
+    """Return front matter in which the six standard fields follow the specification.
 
-    Other fields are unchanged. A value that is not text becomes its text in the document, or its
+    Other fields stay unchanged. A value that isn't text becomes its text in the SKILL.md, or its
     JSON. Null values are left out. A long description or ``compatibility`` is cut after a word.
-    ``text`` is the document. ``description`` is the description in the registry; it is used if the
-    front matter has none. The name is not checked.
+    ``text`` is the text of the SKILL.md. ``description`` is the description in the registry, which
+    is used if the front matter has none. The name isn't checked.
     """
     done = {key: value for key, value in front_matter.items() if key not in _FIELDS}
     given = front_matter.get("description")
@@ -338,14 +345,14 @@ def strict_front_matter(front_matter: Json, text: str, description: str) -> Json
     metadata = front_matter.get("metadata")
     if isinstance(metadata, dict):
         done["metadata"] = _texts(metadata, text)
-    # Keep the document's keys in the order of the document.
+    # Keep the order of the keys in the document.
     return {key: done[key] for key in [*front_matter, *done] if key in done}
 
 
 def cut(text: str, limit: int) -> str:
-    """Return at most ``limit`` UTF-16 units of ``text``, cut at a word.
+    """Return at most ``limit`` UTF-16 units of ``text``; a longer text is cut at a word.
 
-    JavaScript counts the length of text in UTF-16 units.
+    JavaScript counts the length of a text in UTF-16 units.
     """
     units = text.encode("utf-16-le", "surrogatepass")
     if len(units) <= 2 * limit:
@@ -357,9 +364,9 @@ _FIELDS: Final = frozenset(("description", "license", "compatibility", "allowed-
 
 
 def _texts(metadata: Json, text: str) -> dict[str, str]:
-    """Return ``metadata`` with texts as values.
+    """Return ``metadata`` with only texts as values.
 
-    A number becomes its text in the document. A list or map becomes JSON.
+    A number becomes its text in the SKILL.md. A list or map becomes JSON.
     """
     if all(isinstance(value, str) for value in metadata.values()):
         return metadata

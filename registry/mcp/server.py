@@ -1,6 +1,6 @@
-"""Our toolsets and skills as an MCP server, on the official SDK.
+"""The registry's toolsets and skills as an MCP server, with the official SDK.
 
-One server speaks two generations of the protocol: the version 2026-07-28, and earlier versions with
+A server supports two generations of the protocol: the version 2026-07-28, and earlier versions with
 a handshake.
 """
 
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_SUBSCRIPTIONS: Final = 1000
-"""Maximum number of resources to which one session, or one stream, can subscribe."""
+"""Maximum number of resources to which one session or one stream can subscribe."""
 
 NOTICE_SECONDS: Final = 5.0
-"""Seconds after which other clients no longer wait for a client that doesn't read notices."""
+"""Maximum time to wait for a client that doesn't read notifications, in seconds."""
 
 
 class ChangeNotices:
-    """Collects events from any thread and sends notices of them from the event loop.
+    """Collects events from any thread, and sends notifications from the event loop.
 
-    Clients of version 2026-07-28 listen on a subscription stream, which the SDK's bus feeds. Each
-    session of an older client gets a separate notice.
+    Clients of version 2026-07-28 listen on a subscription stream of the SDK. Each session of an
+    older client gets a separate notification.
     """
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class ChangeNotices:
         self._wake: asyncio.Event | None = None
 
     def publish(self, *events: Any) -> None:
-        """Send notices of events soon. Equal events are merged.
+        """Send notifications of events soon; equal events are merged.
 
-        Any thread may call this.
+        Any thread may call this method.
         """
         with self._lock:
             self._waiting.update(dict.fromkeys(events))
@@ -80,7 +80,7 @@ class ChangeNotices:
                 loop.call_soon_threadsafe(wake.set)
 
     async def run(self, *, task_status: Any = anyio.TASK_STATUS_IGNORED) -> None:
-        """Send notices until this task is cancelled."""
+        """Send notifications until this task is cancelled."""
         with self._lock:
             self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
         wake = self._wake
@@ -101,10 +101,7 @@ class ChangeNotices:
                 self._loop = self._wake = None
 
     def subscriptions(self, context: Any) -> set[str]:
-        """Return the URIs to which this session has subscribed.
-
-        The caller may change the returned set.
-        """
+        """Return the URIs to which this session has subscribed; the caller may change the set."""
         connection = context.session._connection  # noqa: SLF001  # the SDK has no public name
         key = id(connection)
         if key not in self._sessions:
@@ -113,7 +110,7 @@ class ChangeNotices:
         return self._sessions[key][1]
 
     async def on_initialized(self, context: Any, _params: types.NotificationParams | None) -> None:
-        """Record the session of an older client, so that it gets notices."""
+        """Record the session of an older client, so that it gets notifications."""
         self.subscriptions(context)
 
 
@@ -127,7 +124,7 @@ async def _send(session: Any, uris: frozenset[str], events: list[Any]) -> None:
                     await session.send_resource_list_changed()
                 elif isinstance(event, ResourceUpdated) and event.uri in uris:
                     await session.send_resource_updated(event.uri)
-            except Exception:  # if a client has left, the others still get notices
+            except Exception:  # if a client has left, the others still get notifications
                 log.debug("a notice was not delivered", exc_info=True)
 
 
@@ -141,7 +138,7 @@ SETTINGS: Final = {"directoryRead": True}
 
 
 class BothGenerations(Server[Any]):
-    """A server that also notifies older clients, which use the handshake, of changed lists."""
+    """A server that also notifies older clients (with the handshake) of changed lists."""
 
     def create_initialization_options(
         self,
@@ -160,7 +157,7 @@ Handler = Callable[[Any, Any], Awaitable[T]]
 
 
 def guarded(handler: Handler[T]) -> Handler[T]:
-    """Wrap a handler so that it logs an unexpected error and hides its text from the client.
+    """Wrap a handler: log an unexpected error, and don't send the error's text to the client.
 
     The text may contain paths of this machine.
     """
@@ -179,10 +176,7 @@ def guarded(handler: Handler[T]) -> Handler[T]:
 
 
 async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Declare the extension for skills to older clients.
-
-    The SDK leaves it out of their schemas.
-    """
+    """Declare the extension for skills to older clients, because the SDK leaves it out for them."""
     result = await following(context)
     if context.method == "initialize" and isinstance(result, dict):
         result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
@@ -190,28 +184,25 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 
 def no_resource(uri: str, kind: str = "resource") -> MCPError:
-    """Return the protocol's error for a URI that no resource has."""
+    """Return the protocol's error for a URI without a resource."""
     return MCPError(types.INVALID_PARAMS, f"No {kind} {shown(uri)}", {"uri": uri})
 
 
 def failure(text: str) -> types.CallToolResult:
-    """Return an error as the result of a tool call.
-
-    It is used if no toolset has answered the call.
-    """
+    """Return an error as the result of a tool call, if no toolset has answered the call."""
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 ROOTS_SECONDS: Final = 5.0
-"""Number of seconds in which a client must answer with its roots."""
+"""Maximum time to wait for a client's answer with its roots, in seconds."""
 
 MAX_ROOTS: Final = 100
 
 
 async def roots_of(session: Any) -> list[str]:
-    """Return the folders that a client names as its roots.
+    """Return the folders that a client reports as its roots.
 
-    Only older clients are asked; since 2026-07-28 the protocol has no roots.
+    Only older clients get this request. Since 2026-07-28, the protocol has no roots.
     """
     capabilities = session.client_capabilities
     if capabilities is None or capabilities.roots is None:
@@ -222,14 +213,14 @@ async def roots_of(session: Any) -> list[str]:
             types.ListRootsResult,
             request_read_timeout_seconds=ROOTS_SECONDS,
         )
-    except Exception:  # if the client doesn't answer, it is served all the same
+    except Exception:  # if the client doesn't answer, serve it without roots
         log.info("the client did not name its roots", exc_info=True)
         return []
     return folders([str(root.uri) for root in answer.roots])
 
 
 def folders(uris: Sequence[str]) -> list[str]:
-    """Return those of a client's roots that are folders of this machine."""
+    """Return the roots of a client that are folders of this machine."""
     found = []
     for uri in uris[:MAX_ROOTS]:
         try:
@@ -245,7 +236,7 @@ def folders(uris: Sequence[str]) -> list[str]:
 FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """Fields that the extension requires in each result.
 
-The ttl is 0, because the files on disk may change at any time.
+The ttl is 0, because files on disk can change at any time.
 """
 
 
@@ -266,7 +257,7 @@ def _page(key: str, found: list[Json], cursor: str | None) -> Json:
 
 
 WORKERS: Final = 3
-"""Number of threads that answer requests. Each keeps a connection to the database."""
+"""Number of threads that answer requests; each has a connection to the database."""
 
 INSTRUCTIONS: Final = (
     "This server offers skills: instructions for particular tasks. Before a task, look for a "
@@ -277,11 +268,11 @@ INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The toolsets to serve, by name. The fields of `Context` limit them.
+    """The toolsets to serve, by name, with the limits in the fields of `Context`.
 
-    ``workdir`` is the folder that decides which projects are visible, by default that of the
-    registry. ``roots``: ask the client for its roots, because it is the only client and on this
-    machine.
+    ``workdir`` is the folder that decides which projects are visible; the default is the
+    registry's. If ``roots``, ask the client for its roots, because it is the only client and on
+    this machine.
     """
 
     toolsets: Sequence[str] = ("native",)
@@ -292,11 +283,11 @@ class ServerOptions:
 
 
 class SkillServer:
-    """One registry for all clients of one server.
+    """One registry for all clients of a server.
 
-    ``on_change`` is called with each change of the watched folders. By default, the clients of this
-    server are notified. Raises `UsageProblem` if two toolsets have a tool of the same name, and the
-    errors of toolsets.
+    ``on_change`` is called with each change in the watched folders; by default, it notifies the
+    clients of this server. Raises `UsageProblem` if two toolsets have a tool with the same name,
+    and the errors of toolsets.
     """
 
     def __init__(
@@ -370,7 +361,7 @@ class SkillServer:
         return server
 
     def _after_roots(self, handler: Handler[T]) -> Handler[T]:
-        """Wrap a handler so that it first asks the client for its roots, if they are unknown."""
+        """Wrap a handler: if the client's roots are unknown, first ask the client for them."""
 
         async def answer(context: Any, params: Any) -> T:
             async with self._asking:
@@ -382,7 +373,7 @@ class SkillServer:
         return guarded(answer)
 
     def close(self) -> None:
-        """Store usage counts and close the database, so that the process can exit quickly."""
+        """Store usage counts and close the database, so that the process can end quickly."""
         self._registry.close()
 
     def _assign(self) -> dict[str, Toolset]:
@@ -420,15 +411,15 @@ class SkillServer:
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
-        """Send notices of changes to clients.
+        """Notify clients of changes.
 
-        Only the toolset wave has a tool whose description lists skills.
+        Only the tool of the toolset wave has a description that lists skills.
         """
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
-        # A client of a limited view gets notices only about skills in this view, so that it can't
-        # learn of other skills.
+        # A client of a limited view gets notifications only about skills in this view, so that it
+        # can't learn about other skills.
         listed, before = self._resources.listed(), self._listed
         self._listed = listed
         if changes.added or changes.removed if listed is None else listed != before:
@@ -483,7 +474,7 @@ class SkillServer:
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
     async def _list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
-        """Answer with an empty list: some clients treat an error as a failure of the server."""
+        """Answer with an empty list, because some clients treat an error as a server failure."""
         return types.ListPromptsResult(prompts=[])
 
     async def _get_prompt(
@@ -571,7 +562,7 @@ class SkillServer:
         return await self.notices.listen(context, params)
 
     async def _check_subscriptions(self, uris: Sequence[str], before: int) -> None:
-        """Raise `MCPError` if there are too many subscriptions, or if a URI is not served."""
+        """Raise `MCPError` if there are too many subscriptions, or if a URI isn't served."""
         if before + len(uris) > MAX_SUBSCRIPTIONS:
             message = f"At most {MAX_SUBSCRIPTIONS} resources can be subscribed to"
             raise MCPError(types.INVALID_PARAMS, message)
@@ -603,6 +594,6 @@ class SkillServer:
 
 
 def _client(context: Any) -> str | None:
-    """Return the name and version that a client sends."""
+    """Return the name and version that a client reports."""
     said = context.session.client_params
     return None if said is None else f"{said.client_info.name} {said.client_info.version}".strip()

@@ -1,4 +1,4 @@
-"""Serve the client at the other end of stdin and stdout."""
+"""Serve the client that is connected to stdin and stdout."""
 
 import os
 import select
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(server: "SkillServer") -> None:
-    """Serve the client at the other end of stdin and stdout.
+    """Serve the client that is connected to stdin and stdout.
 
     The server ends on a signal, when the client closes the connection, or when the client no longer
     reads the answers.
@@ -25,12 +25,12 @@ async def _stdio(server: "SkillServer") -> None:
     from mcp.server.stdio import stdio_server
 
     built = server.build()
-    answers = os.dup(sys.stdout.fileno())  # the SDK redirects stdout while it serves
+    answers = os.dup(sys.stdout.fileno())  # while the SDK serves, it redirects stdout
 
     def leave() -> None:
         server.close()
-        # The SDK reads stdin in a thread, which ends only if the client sends something. So exit at
-        # once.
+        # The SDK reads stdin in a thread, which ends only if the client sends something. So end the
+        # process immediately.
         os._exit(0)
 
     async with anyio.create_task_group() as tasks:
@@ -57,5 +57,5 @@ async def _stdio(server: "SkillServer") -> None:
 def _until_unread(descriptor: int) -> None:
     """Wait until the reader of a pipe, a socket or a terminal has closed it."""
     gone = select.poll()
-    gone.register(descriptor, 0)  # poll() always reports that the reader has closed it
+    gone.register(descriptor, 0)  # poll() always reports a closed reader
     gone.poll()

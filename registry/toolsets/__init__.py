@@ -1,4 +1,4 @@
-"""Toolsets: sets of tools that models call with JSON and that answer with JSON.
+"""Toolsets: sets of tools; models send JSON to a tool and get JSON.
 
-Each toolset follows one contract, and is in a separate file.
+Each toolset follows one contract, and has a separate file.
 """

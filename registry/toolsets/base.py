@@ -1,4 +1,4 @@
-"""The base class of toolsets, and the check of the arguments that a model sends."""
+"""The base class of toolsets, and the check of the arguments from a model."""
 
 import difflib
 import json
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The limits of what a toolset shows. A toolset uses the fields that its contract knows.
+    """The limits for the skills of a toolset; a toolset uses the fields that its contract allows.
 
-    ``source``: show and write only this source; contracts with a single skills folder require it.
-    ``scope``: show only skills of this scope. ``personality``: the name of the visibility policy in
-    the settings. ``environ``: the environment variables that skills may require. ``read_only``:
-    offer only tools that change nothing. ``core`` decides which projects' skills are visible.
-    ``person`` and ``token`` name the user of a token, who becomes the author of proposals.
+    ``source`` limits reading and writing to this source; contracts with a single skills folder
+    require it. ``scope`` limits the skills to this scope. ``personality`` is the name of a
+    visibility policy in the settings. ``environ`` has the environment variables that skills may
+    require. If ``read_only``, the toolset offers only tools that change nothing. ``core`` decides
+    which projects' skills are visible. ``person`` and ``token`` name the user of a token, who
+    becomes the author of proposals.
     """
 
     core: Core
@@ -49,11 +50,11 @@ def _propose(core: Core, source: Source, intent: Intent) -> NoReturn:
 
 
 MAX_SHOWN: Final = 200
-"""Maximum length of the text from a model that an answer repeats, in characters."""
+"""Maximum number of characters that an answer repeats from a model's text."""
 
 
 def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
-    """Return a parameter of a skill. Keys that are missing in ``entry`` get default values."""
+    """Return a parameter of a skill; keys that ``entry`` doesn't have get default values."""
     return Parameter(
         name=name,
         type=entry.get("type", TYPES[0]),
@@ -64,7 +65,7 @@ def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
 
 
 def shown(value: object) -> str:
-    """Return a value from a model in a form that an answer can repeat.
+    """Return a value from a model in a form that an answer can contain.
 
     The value is shortened, and characters that can't be encoded are replaced.
     """
@@ -76,18 +77,18 @@ def shown(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` on one line, for lists that have a line for each skill."""
+    """Return ``text`` on one line, for lists with one line for each skill."""
     return text if text.isprintable() else " ".join(text.split())
 
 
 MAX_PROBLEM: Final = 300
-"""Maximum length of a problem's description, in characters."""
+"""Maximum length of the description of a problem, in characters."""
 
 
 class Arguments:
-    """Validates the arguments of one tool.
+    """Checks the arguments of one tool.
 
-    The validator is built when the tool is called for the first time.
+    The first call of the tool creates the validator.
     """
 
     def __init__(self, schema: Json) -> None:
@@ -100,7 +101,7 @@ class Arguments:
         if isinstance(arguments, str):
             return "the arguments are not a JSON object"
         try:
-            # Report unknown argument names first: a misspelt name also explains why another is
+            # Report unknown arguments first: a misspelt name also explains why another argument is
             # missing.
             error = best_match(
                 self._validator.iter_errors(arguments),
@@ -135,21 +136,21 @@ def _unknown(error: "ValidationError") -> str:
 
 
 class Toolset(ABC):
-    """A named set of tools that follows one contract. Each contract has a subclass.
+    """A named set of tools that follows one contract; each contract has a subclass.
 
-    The caller may change results: this has no effect on the toolset.
+    The caller may change results, because this doesn't affect the toolset.
     """
 
     name: ClassVar[str]
 
     def __init__(self, context: Context, tools: Sequence[Tool]) -> None:
-        """Offer the tools. If the context is read-only, offer only tools that change nothing."""
+        """Offer the tools; if the context is read-only, offer only tools that change nothing."""
         self._person, self._token = context.person, context.token
         offered = (tool for tool in tools if tool.read_only or not context.read_only)
         self._tools = {tool.name: tool for tool in offered}
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools. A tool's description may list the current skills."""
+        """Return the tools; the description of a tool may contain the current skills."""
         return tuple(map(own, self._current()))
 
     def schemas(self, style: Style, *, strict: bool = False) -> list[Json]:
@@ -160,9 +161,9 @@ class Toolset(ABC):
         return [described(tool, style, strict=strict) for tool in self._current()]
 
     def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool. Return its result, or the contract's error; never raise an exception.
+        """Run one tool; return its result, or the contract's error. This never raises an exception.
 
-        ``arguments`` may be any JSON value, or JSON text. A blank text and null mean an empty
+        ``arguments`` may be any JSON value, or JSON text. A blank text and null count as an empty
         object. If an optional argument is null, it counts as missing.
         """
         offered = self._tools.get(str(tool))
@@ -172,7 +173,7 @@ class Toolset(ABC):
         with (
             audit_context(
                 f"{self.name} {offered.name}",
-                command="",  # `undo` reverses one call, not all calls of a server
+                command="",  # `undo` must undo one call, and not all calls of a server
                 person=self._person,
                 token=self._token,
             ),
@@ -183,7 +184,7 @@ class Toolset(ABC):
     async def acall(self, tool: str, arguments: Any) -> Json:
         """Run one tool as `call` does, in a thread.
 
-        If the task is cancelled, the call still runs to its end.
+        If the task is cancelled, the call continues until its end.
         """
         import asyncio
 
@@ -195,15 +196,15 @@ class Toolset(ABC):
 
     @abstractmethod
     def _unknown(self, tool: object) -> Json:
-        """Return the contract's error for a call of a tool that is not offered."""
+        """Return the contract's error for a call of a tool that the toolset doesn't offer."""
 
     @abstractmethod
     def _run(self, tool: str, arguments: Any) -> Json:
-        """Run an offered tool. Its ``arguments`` must still be checked."""
+        """Run a tool that the toolset offers; its ``arguments`` are not checked yet."""
 
 
 def _parsed(text: str) -> Any:
-    """Return the parsed JSON text, or the text itself if it isn't JSON."""
+    """Return the parsed JSON text; if it isn't JSON, return the text itself."""
     try:
         return json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):

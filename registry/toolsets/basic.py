@@ -1,8 +1,8 @@
 """The toolset `basic` (docs/contributing/contracts.md).
 
-It shows one source, read from disk. Each folder of the source is a skill, unless it only holds
-folders of skills. Skills that are hidden from models, or from the personality, are neither listed
-nor read.
+It shows one source, which it reads from disk. Each folder of the source is a skill, unless it
+contains only folders of skills. Skills that are hidden from models, or from the personality, are
+neither listed nor read.
 """
 
 import os
@@ -28,7 +28,7 @@ from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
-"""The contract's limit "1MB". A document of exactly this size can be read."""
+"""The contract's limit "1MB", in bytes; a file of exactly this size is allowed."""
 
 RULE: Final = r"Skill names must not contain '/', '\', or '..'"
 
@@ -48,7 +48,7 @@ TOOLS: Final = (
 
 
 class BasicToolset(Toolset):
-    """The toolset of the folders of one source.
+    """The toolset for the folders of one source.
 
     The constructor raises `SourceUnclear`, `SourceNotFound`.
     """
@@ -74,7 +74,7 @@ class BasicToolset(Toolset):
             return {"error": str(error)}
 
     def _current_source(self) -> Source:
-        """Return the source with its current facts. A removed source counts as disabled."""
+        """Return the source with its current values; a removed source counts as disabled."""
         known = list_sources(self._core.reader, counted=False)
         gone = replace(self._source, enabled=False)
         return next((one for one in known if one.id == self._source.id), gone)
@@ -100,9 +100,9 @@ class BasicToolset(Toolset):
         return {"skills": listed}
 
     def _is_new(self, source: Source, name: str, stored: Collection[str]) -> bool:
-        """Tell whether to list a folder that no sync has stored.
+        """Tell whether to list a folder that no sync has stored yet.
 
-        A folder that only holds folders of skills isn't listed.
+        A folder that contains only folders of skills isn't listed.
         """
         try:
             answer, folder = self._look(source, name)
@@ -132,17 +132,17 @@ class BasicToolset(Toolset):
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
 
     def _read(self, source: Source, name: str) -> Json:
-        """Read a skill as `_look` does, and count how often it is used."""
+        """Read a skill as `_look` does, and count the use of the skill."""
         answer, folder = self._look(source, name)
         if "documentation" in answer:
             self._core.usage.read(source.name, folder)
         return answer
 
     def _look(self, source: Source, name: str) -> tuple[Json, str]:
-        """Read a skill by the name of its folder; return the answer and the folder.
+        """Read the skill in the folder ``name``; return the answer and the folder.
 
         The folder may be a link to another folder in the source. Raises the errors of `open_home`.
-        Raises FileNotFoundError if the skill is not shown.
+        Raises FileNotFoundError if the skill isn't shown.
         """
         root, folder = source.path, name
         try:
@@ -163,7 +163,7 @@ class BasicToolset(Toolset):
         return is_here(self._core, source.host, source.path)
 
     def _stored(self, source: Source, name: str, missing: Json) -> Json:
-        """Return the stored document of a skill whose folder is on another machine."""
+        """Return the stored SKILL.md of a skill whose folder is on another machine."""
         stored = skills.by_place(self._core.reader, source.id, name)
         if stored is None:
             folders = self._view.folders(source) if self._view.shows(source) else {}
@@ -188,7 +188,7 @@ class BasicToolset(Toolset):
             return {"error": f"Error reading SKILL.MD: {error}"}
 
     def _admits(self, source: Source, answer: Json, folder: str) -> bool:
-        """Tell whether the current document in a folder may be shown."""
+        """Tell whether the current SKILL.md in a folder may be shown."""
         text = answer.get("documentation", "")
         known = skills.by_place(self._core.reader, source.id, folder)
         if text and source.remote is not None and not self._is_trusted(known):
@@ -210,7 +210,7 @@ class BasicToolset(Toolset):
 
 
 def folders_in(root: str) -> dict[str, str]:
-    """Return the path of each subfolder by its name; the path of a link is that of its target.
+    """Return the path of each subfolder by its name; for a link, this is the path of its target.
 
     Raises OSError if the folder can't be read.
     """
@@ -223,10 +223,7 @@ def folders_in(root: str) -> dict[str, str]:
 
 
 def linked(root: str, name: str) -> str | None:
-    """Return the folder to which a link in a source leads.
-
-    Return None if the link leads out of the source.
-    """
+    """Return the folder to which a link in a source leads; None if it is outside the source."""
     link = follow(os.path.join(root, name), root, (root,))
     return os.path.relpath(link.target, root) if link.leads is Leads.INSIDE else None
 
@@ -264,9 +261,9 @@ def too_large(name: str) -> Json:
 
 
 def understood(data: bytes, name: str) -> Json:
-    """Return the text of a skill file, or the contract's error if it isn't UTF-8."""
+    """Return the text of a skill file; if it isn't UTF-8, return the contract's error."""
     try:
-        # The contract reads every line end as "\n".
+        # the contract requires "\n" for all line ends
         documentation = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}

@@ -45,7 +45,7 @@ TOOLS: Final = (
 
 
 class EthosToolset(Toolset):
-    """The toolset of the skills that one personality sees.
+    """The toolset for the skills that one personality sees.
 
     Without a personality, it shows all visible skills. A personality gets only the tools in its
     ``toolset``. Raises `PersonalityNotFound` and `SourceNotFound`.
@@ -100,9 +100,9 @@ class EthosToolset(Toolset):
 
 
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
-    """Return the list of skills, at most ``limit`` characters.
+    """Return the list of skills in at most ``limit`` characters.
 
-    If the list is too long, descriptions are shortened first, then names are left out (see `fit`).
+    If the list is too long, descriptions are shortened first, then skills are left out (see `fit`).
     A note in the list mentions this.
     """
     if not skills:
@@ -131,7 +131,7 @@ def _rest(missing: int, total: int, limit: int, longest: int) -> str:
 
 
 def view_text(body: str, location: str, limit: int = VIEW_CHARS) -> str:
-    """Return a body of at most ``limit`` characters, cut after a line."""
+    """Return a body in at most ``limit`` characters; it is cut at the end of a line."""
     if len(body) <= limit:
         return body
     lines = body.count("\n") + 1

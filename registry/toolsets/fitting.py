@@ -1,4 +1,4 @@
-"""Shorten lists of skills for a model to a number of characters. Each skill has one line."""
+"""Shorten lists of skills for models to a number of characters; each skill has one line."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -7,9 +7,9 @@ from registry.model import SCOPES, Scope
 from registry.text import shorten
 
 MIN_DESCRIPTION: Final = 20
-"""Minimum length of shortened descriptions, in characters.
+"""Minimum length of a shortened description, in characters.
 
-If they would be shorter, all descriptions are left out.
+If descriptions would be shorter, all of them are left out.
 """
 
 MAX_DESCRIPTION: Final = 1024
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=HasScope)
 
 
 class SkillLine(NamedTuple):
-    """The line of a skill in a list. ``head`` is the text before the colon and the description."""
+    """The line of a skill in a list; ``head`` is the text before the colon and the description."""
 
     head: str
     description: str
@@ -40,7 +40,7 @@ class SkillLine(NamedTuple):
     def text(self, longest: int | None = None) -> str:
         """Return the line.
 
-        ``longest`` is the maximum length of the description, 0 for no description.
+        ``longest`` is the maximum length of the description; 0 means no description.
         """
         if longest == 0:
             return self.head
@@ -57,7 +57,8 @@ SHORTEST: Final = len("- **a**\n")
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
     """Return the skills that may fit into a list of ``limit`` characters.
 
-    These are the first skills of the strongest scopes. `fit` would leave out all other skills.
+    These are the first skills, from the scopes of highest precedence. `fit` would leave out all
+    others.
     """
     most = limit // SHORTEST + 1
     return (
@@ -68,11 +69,11 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
 
 
 def fit(lines: Sequence[SkillLine], room: int) -> tuple[list[str], int]:
-    """Return lines that fit into ``room`` characters, and the maximum length of a description.
+    """Return the lines that fit into ``room`` characters, and the maximum length of a description.
 
-    First, all descriptions are shortened to a common length. If that isn't enough, descriptions are
-    left out. Then skills are left out: first those of the weakest scopes, and in a scope the last
-    ones.
+    First, all descriptions are shortened to the same length. If that isn't enough, descriptions are
+    left out. Then skills are left out: first those from the scopes of lowest precedence, and in
+    each scope the last ones.
     """
     bare = sum(len(line.head) + 1 for line in lines)
     longest = _longest([len(line.description) for line in lines], room - bare - 2 * len(lines))
@@ -92,7 +93,7 @@ def _by_scope(skills: Sequence[HasScope]) -> list[int]:
 
 
 def _longest(lengths: Iterable[int], room: int) -> int:
-    """Return the maximum length to which all texts must be shortened to fit into ``room``."""
+    """Return the maximum length of a text with which all texts together fit into ``room``."""
     ordered = sorted(lengths)
     for index, length in enumerate(ordered):
         share = room // (len(ordered) - index)

@@ -54,7 +54,7 @@ MAX_MESSAGE: Final = 900
 
 
 class SkillError(Exception):
-    """An error of miniclaw's contract. ``type`` is the name of the variant."""
+    """An error of miniclaw's contract; ``type`` is the name of the variant."""
 
     def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
         message = MESSAGES[type].format_map(facts)
@@ -65,7 +65,7 @@ class SkillError(Exception):
 def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
     """Return the contract's error that explains why ``path`` could not be created.
 
-    ``known`` is True if a skill has the name. It is False if only a folder on disk has it.
+    ``known`` is True if a skill has the name, and False if only a folder on disk has it.
     """
     if isinstance(error, SkillExists):
         return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
@@ -84,7 +84,7 @@ def failure(
 ) -> SkillError:
     """Return the contract's error for a failed read or deletion.
 
-    Usually its variant is ``type``. ``path`` is used if the error has no path.
+    Its variant is usually ``type``. If the error has no path, ``path`` is used.
     """
     if isinstance(error, RegistryError):
         found = _unfound(name, error)
@@ -97,10 +97,7 @@ def failure(
 
 
 def _unfound(name: str, error: RegistryError) -> SkillError | None:
-    """Return the contract's error for an unknown or ambiguous name.
-
-    Return None if ``error`` is another error.
-    """
+    """Return the contract's error for an unknown or ambiguous name; None for another error."""
     if isinstance(error, SkillAmbiguous):
         refs = ", ".join(error.facts["refs"])
         reason = f"several skills have it, choose one of {refs}"
@@ -114,7 +111,7 @@ def _unfound(name: str, error: RegistryError) -> SkillError | None:
 
 
 def _reason(error: RegistryError | OSError) -> str:
-    """Return the reason in an error, in one line."""
+    """Return the reason in an error, on one line."""
     if isinstance(error, SourceUnclear) and error.facts["known"]:
         return one_line(f"{error} {NO_WORKSPACE}")
     if isinstance(error, OSError):
@@ -178,7 +175,7 @@ _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 
 
 class MiniclawToolset(Toolset):
-    """The tools that create, list, read and delete skills as miniclaw's contract describes them."""
+    """The tools that create, list, read and delete skills, according to miniclaw's contract."""
 
     name = "miniclaw"
 
@@ -228,14 +225,15 @@ class MiniclawToolset(Toolset):
                 implementation=arguments["implementation"],
                 created_at=created_at,
             )
-        except (ValueError, TypeError, RecursionError) as error:  # the default is not JSON
+        except (ValueError, TypeError, RecursionError) as error:  # the default isn't valid JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
         path, data = os.path.join(os.path.expanduser(WORKSPACE), name), document.encode()
         most = self._core.settings.limits.document_bytes
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
-            if self._view.skills(name):  # "unique", even if the new folder would be another one
+            # the name must be unique, even if the new skill would be in another folder
+            if self._view.skills(name):
                 raise SkillError("NameConflict", name=name)
             source = self._home()
             path = os.path.join(source.path, name)
@@ -261,7 +259,7 @@ class MiniclawToolset(Toolset):
     def _is_known(self, name: str) -> bool:
         try:
             return is_known(self._core.reader, name)
-        except RegistryError:  # the database itself is what failed
+        except RegistryError:  # the database itself may be the problem
             return False
 
     def _list(self, _arguments: Json) -> Json:
@@ -318,7 +316,7 @@ def _check(tool: str, arguments: Any) -> None:
 
 
 def _parameters(given: Sequence[Json]) -> list[Parameter]:
-    """Return the parameters of a skill. Missing keys get default values."""
+    """Return the parameters of a skill; missing keys get default values."""
     found: dict[str, Parameter] = {}
     for number, entry in enumerate(given, 1):
         name = str(entry.get("name", "")).strip()

@@ -1,4 +1,4 @@
-"""The toolset `native`: everything the registry can do for an agent, typed and paged.
+"""The toolset `native`: all operations of the registry that agents may need, typed and paged.
 
 An answer follows the tool's ``result`` schema, or is ``{"error": {"code", "message"}}``. The code
 is a stable code of `registry.errors`, or ``invalid_arguments``.
@@ -50,10 +50,7 @@ if TYPE_CHECKING:
 PAGE: Final = 20
 MAX_PAGE: Final = 200
 PIECE: Final = 50_000
-"""Maximum length of a text in one answer, in characters.
-
-For a binary file, it is the number of bytes.
-"""
+"""Maximum length of a text in one answer, in characters; for a binary file, in bytes."""
 MAX_PIECE: Final = 1 << 20
 
 STRING: Final[Json] = {"type": "string"}
@@ -81,7 +78,7 @@ def flag(about: str) -> Json:
 
 
 def arguments(properties: Json, *required: str) -> Json:
-    """Return the schema of a tool's arguments. Other arguments are not allowed."""
+    """Return the schema of a tool's arguments; other arguments aren't allowed."""
     return {**schema(properties, required), "additionalProperties": False}
 
 
@@ -123,15 +120,12 @@ SKILL_KEYS: Final = tuple(SKILL_FIELDS)
 
 
 def object_with(properties: Json) -> Json:
-    """Return the schema of an object in which all of these properties are required."""
+    """Return the schema of an object that must have all of these properties."""
     return schema(properties, tuple(properties))
 
 
 def answer(properties: Json) -> Json:
-    """Return the schema of an answer.
-
-    It is an object that either has these properties, or only an error.
-    """
+    """Return the schema of an answer: an object with either these properties or only an error."""
     return {
         "type": "object",
         "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
@@ -163,7 +157,7 @@ CHANGED: Final = answer({"skill": CHANGED_SKILL})
 
 COPIES: Final = flag("Include its copies (same name and files in other places); all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
-"""The schema of two lists of refs: the copies that were also changed, and those that were not."""
+"""The schema of two lists of refs: the copies that also changed, and the copies that did not."""
 
 FILES: Final[Json] = {
     "type": "array",
@@ -424,7 +418,7 @@ TOOLS: Final = (
         read_only=False,
     ),
 )
-"""All tools, with descriptions written for a model."""
+"""All tools; their descriptions are for models."""
 
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
@@ -464,7 +458,7 @@ class NativeToolset(Toolset):
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
-        # Models may send integers with a decimal point: JSON Schema accepts 20.0.
+        # JSON Schema accepts 20.0 as an integer, and models may send it.
         given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
             with self._core.explained():
@@ -476,7 +470,10 @@ class NativeToolset(Toolset):
         return answer
 
     def _proposed(self, tool: str, proposed: SkillProposed) -> Json:
-        """Return the answer of a change that waits for review, in the form of a change made."""
+        """Return the answer for a change that waits for review.
+
+        It has the form of other answers.
+        """
         from registry.publish.proposals import preview
 
         skill, message = preview(self._core, proposed.id), {"message": str(proposed)}
@@ -522,7 +519,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _marked(self, skills: Sequence[Skill]) -> list[Json]:
-        """Return the skills of a page, with a warning if their current version is deprecated."""
+        """Return the skills of a page; a skill with a deprecated current version has a warning."""
         warnings = deprecated(self._core.reader, skills)
         return [
             {**_skill(one), **({"deprecated": warnings[place]} if place in warnings else {})}
@@ -531,7 +528,7 @@ class NativeToolset(Toolset):
         ]
 
     def _nothing(self) -> str:
-        """Return a sentence that explains why a search found no skills."""
+        """Return a sentence that explains why a search found no skill."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty. The user has to register a folder."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -633,12 +630,13 @@ class NativeToolset(Toolset):
         try:
             back = restore_named(self._core, name, source=chosen, among=among)
         except SkillNotDeleted:
-            self._view.resolve(name)  # the error must not mention invisible skills
+            # The error must not mention skills that this view doesn't show.
+            self._view.resolve(name)
             raise
         return {"skill": _changed(self._view.localized(back.skill))}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
-        """Sync only registered sources: a tool can't register a folder of this machine."""
+        """Sync only registered sources, because a tool must not register folders."""
         known = self._sources()
         for name in sources:
             if name not in known:
@@ -671,7 +669,7 @@ class NativeToolset(Toolset):
     def _home(self, source: str | None) -> str | None:
         """Return the source to write to: the named source, or the only source in this view.
 
-        Returns None if the view is not limited and no source is named. Raises `SourceNotFound` and
+        If the view has no limits and no source is named, returns None. Raises `SourceNotFound` and
         `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
@@ -705,7 +703,7 @@ class NativeToolset(Toolset):
 def _said(tool: str, arguments: Any) -> Any:
     """Return the arguments without empty filters and empty source names.
 
-    Some frameworks send these for missing arguments.
+    Some frameworks send these in place of missing arguments.
     """
     if not isinstance(arguments, Mapping):
         return arguments
@@ -714,7 +712,7 @@ def _said(tool: str, arguments: Any) -> Any:
 
 
 def _fields(given: Json) -> Json:
-    """Return the fields of a skill in the form that `SkillRegistry` expects."""
+    """Return the fields of a skill in the form for `SkillRegistry`."""
     fields = dict(given)
     if "files" in fields:
         fields["files"] = {path: _bytes(text) for path, text in fields["files"].items()}
@@ -745,7 +743,7 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 
 def _fitting(found: Found) -> str | None:
-    """Return a sentence for the model if the hits probably don't fit its query; else None."""
+    """Return a sentence for the model if the hits probably don't fit its query, else None."""
     told = [
         f"Searched for {quoted(used)} instead of {quoted(typed)}."
         for typed, used in found.respelled
@@ -765,7 +763,7 @@ def _next(end: int, total: int) -> int | None:
 
 
 def _for_models(error: RegistryError) -> str:
-    """Return an error's message, with the name of a tool that helps the model."""
+    """Return the message of an error, with the name of a tool that helps the model."""
     hint = _HINTS.get(type(error), "")
     if type(error) is SkillNotFound and not error.facts["similar"]:
         hint = "Use search_skills to find skills for a task."

@@ -1,6 +1,6 @@
 """All toolsets by name.
 
-The module of each toolset is imported when the toolset is needed.
+A toolset's module is imported when the toolset is first used.
 """
 
 import difflib
@@ -14,11 +14,11 @@ from registry.toolsets.schemas import Tool
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
 Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
-"""The class of a toolset, and its tools with descriptions that don't list skills."""
+"""The class of a toolset, and its tools, with descriptions that don't contain skills."""
 
 
 def open_toolset(name: str, context: Context) -> Toolset:
-    """Return the toolset with this name, within the limits of the context.
+    """Return the toolset with this name and the limits of the context.
 
     Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
     """

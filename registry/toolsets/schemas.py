@@ -1,8 +1,8 @@
-"""Tool schemas for frameworks, and the arguments that models send for them.
+"""Tool schemas for frameworks, and conversion of the arguments that models send for them.
 
 Each API accepts a different subset of JSON Schema, and refuses tools whose schemas use other
-features. The rules come from the documents of the APIs: OpenAI, "Structured Outputs", "Supported
-schemas"; Anthropic, "Strict tool use"; Google, `Schema` of the Gemini API.
+features. The rules come from the documentation of the APIs: OpenAI, "Structured Outputs",
+"Supported schemas"; Anthropic, "Strict tool use"; Google, `Schema` of the Gemini API.
 """
 
 import json
@@ -19,11 +19,11 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as a model sees it.
+    """A tool as a model sees it.
 
-    ``parameters`` is a JSON Schema of its arguments. ``result`` is the JSON Schema of its result,
-    if the contract has such a schema. ``meta`` is further data from the contract. The hints are
-    those of MCP: they describe the effect of a call.
+    ``parameters`` is the JSON Schema of its arguments. ``result`` is the JSON Schema of its result,
+    if the contract has one. ``meta`` has other data from the contract. The hints are those of MCP,
+    and describe the effect of a call.
     """
 
     name: str
@@ -54,7 +54,7 @@ Style: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
 STYLES: Final[tuple[str, ...]] = get_args(Style)
 
 PAIR: Final = ("path", "content")
-"""The keys of each item if an object with arbitrary keys is written as a list of items."""
+"""The keys of an item, if a list of items replaces an object with arbitrary keys."""
 
 
 _OTHERS: Final = ("additionalProperties",)
@@ -63,9 +63,9 @@ _OTHERS: Final = ("additionalProperties",)
 def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     """Return a tool for the API of OpenAI, Anthropic or Gemini, or for MCP's tools/list.
 
-    ``strict``: use the form for the strict modes of OpenAI and Anthropic. In this form, all
+    ``strict`` means the form for the strict modes of OpenAI and Anthropic. In this form, all
     properties are required, optional properties may be null, and objects allow no other properties.
-    An object with arbitrary keys (``files``) is a list of ``{"path", "content"}``. Raises
+    A list of ``{"path", "content"}`` replaces an object with arbitrary keys (``files``). Raises
     `UsageProblem` for an unknown style.
     """
     if style not in STYLES:
@@ -74,7 +74,8 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     about: Json = {"name": tool.name, "description": tool.description}
     if style == "gemini":
         parameters = gemini_schema(tool.parameters)
-        # Gemini refuses an object without properties, but accepts a tool without `parameters`.
+        # Gemini doesn't accept an object without properties, but it accepts a tool without
+        # `parameters`.
         return {**about, "parameters": parameters} if parameters["properties"] else about
     plain = plain_schema(tool.parameters, closed=style == "openai")
     parameters = strict_schema(tool.parameters) if strict else plain
@@ -101,7 +102,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
 
 
 def own(tool: Tool) -> Tool:
-    """Return a tool with copies of its schemas, which the caller may change."""
+    """Return a tool with copies of its schemas, so that the caller may change them."""
     return replace(
         tool,
         parameters=deepcopy(tool.parameters),
@@ -111,11 +112,11 @@ def own(tool: Tool) -> Tool:
 
 
 def plain_schema(schema: Json, *, closed: bool = False) -> Json:
-    """Return a schema that every converter accepts.
+    """Return a schema that all converters accept.
 
-    Each value has one type, and there is no ``additionalProperties``. `Toolset.call` refuses
-    unknown properties all the same. ``closed``: keep ``"additionalProperties": false``, which
-    OpenAI's API accepts.
+    Each value has one type, and there is no ``additionalProperties``. `Toolset.call` still refuses
+    unknown properties. If ``closed``, keep ``"additionalProperties": false``, which OpenAI's API
+    accepts.
     """
     left_out = () if closed and schema.get("additionalProperties") is False else _OTHERS
     done = {key: deepcopy(schema[key]) for key in schema if key not in left_out}
@@ -130,7 +131,8 @@ def plain_schema(schema: Json, *, closed: bool = False) -> Json:
 def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     """Return the schema in the form for the strict modes of model APIs.
 
-    If ``optional``, the value may be null. Bounds and defaults become part of the description.
+    If ``optional``, the value may be null. The description states minimum, maximum and default,
+    because this form has no keys for them.
     """
     schema = _as_pairs(schema)
     description = _description(schema, bounds=True)
@@ -147,14 +149,14 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     if "items" in schema:
         done["items"] = strict_schema(schema["items"])
     if optional or "null" in _types(schema):
-        # All clients know this form of an optional value, which pydantic writes. Some clients don't
+        # Pydantic writes optional values in this form, and all clients know it. Some clients don't
         # know a list of types.
         return {"anyOf": [done, {"type": "null"}], **description}
     return {**done, **description}
 
 
 def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the schema for Gemini's function declarations, a subset of OpenAPI's."""
+    """Return the schema for Gemini's function declarations, which are a subset of OpenAPI."""
     schema = _as_pairs(schema)
     kept = ("enum", "minimum", "maximum")
     done: Json = {key: deepcopy(schema[key]) for key in kept if key in schema}
@@ -176,8 +178,8 @@ def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
 def given(schema: Json, sent: Any) -> Any:
     """Convert arguments from strict modes to the tool's own form.
 
-    Null values of optional arguments are removed. Lists of pairs become objects. Values that match
-    no schema stay unchanged.
+    Null values of optional arguments are removed. Lists of pairs become objects. Values that don't
+    match the schema stay unchanged.
     """
     if isinstance(sent, list):
         if "items" in schema:
@@ -194,7 +196,7 @@ def given(schema: Json, sent: Any) -> Any:
 
 
 def is_error(answer: Any) -> bool:
-    """Tell whether an answer of a toolset is an error. It works for all toolsets."""
+    """Tell whether the answer of any toolset is an error."""
     return bool(answer.get("error")) or answer.get("success") is False or answer.get("ok") is False
 
 
@@ -210,7 +212,7 @@ def _type(schema: Json) -> Json:
 def _description(schema: Json, *, bounds: bool) -> Json:
     """Return the description of a schema as a mapping.
 
-    It includes the bounds and the default, if the schema can't express them.
+    It includes minimum, maximum and default, if the schema can't express them.
     """
     text = schema.get("description", "")
     notes = [
@@ -237,7 +239,7 @@ def _as_pairs(schema: Json) -> Json:
 
 
 def _from_pairs(sent: list[Any]) -> Any:
-    """Convert a list of pairs into an object. Return a list without pairs unchanged."""
+    """Convert a list of pairs to an object; return any other list unchanged."""
     key, value = PAIR
     if not all(isinstance(one, Mapping) and set(one) == set(PAIR) for one in sent):
         return sent

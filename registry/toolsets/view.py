@@ -45,14 +45,14 @@ from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
-"""Modes of a personality in which it sees only skills that the settings name."""
+"""Modes of a personality in which the settings name all skills that it sees."""
 
 
 class View(CatalogView):
     """The skills of a registry that one toolset shows.
 
-    If ``explains``, errors name the rule that hides a skill. Only the local user gets such errors,
-    because a model or a limited token must not learn of hidden skills.
+    If ``explains``, errors name the rule that hides a skill. Only the local user may get such
+    errors, because a model or a limited token must not learn about hidden skills.
 
     The constructor raises `PersonalityNotFound` and `SourceNotFound`.
     """
@@ -69,11 +69,14 @@ class View(CatalogView):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the view has no limits and no projects, so that errors may name any skill."""
+        """Whether the view has no limits and no projects.
+
+        Its errors may then name any skill.
+        """
         return self.is_unlimited and not self.core.reader.visibility.knows_projects
 
     def offers(self) -> list[Offer]:
-        """Return the visible skills by name, with the fields that a list for models needs."""
+        """Return the visible skills by name, with the fields for a list for models."""
         if self.is_unlimited:
             return listing.offers(self.core.reader)
         return [
@@ -82,7 +85,7 @@ class View(CatalogView):
         ]
 
     def some_offers(self, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-        """Return at most ``most`` of the skills of `offers`, and their total number.
+        """Return at most ``most`` of the skills of `offers`, and the number of all of them.
 
         The skills in ``first`` come first.
         """
@@ -96,7 +99,7 @@ class View(CatalogView):
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the visible skills, sorted by name.
 
-        If ``name`` is given, return only the skills of this name.
+        If ``name`` is given, only those with this name.
         """
         if self.is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
@@ -108,9 +111,9 @@ class View(CatalogView):
         return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
     def refs(self) -> Mapping[str, str] | None:
-        """Return a map from refs in the whole registry to refs in this view.
+        """Return a map from the refs in the whole registry to the refs in this view.
 
-        Return None if the view has no limits.
+        Returns None if the view has no limits.
         """
         return None if self.is_unlimited else self._seen.by_ref
 
@@ -119,7 +122,7 @@ class View(CatalogView):
         return None if self.is_unlimited else self._seen.listed_places
 
     def sources(self) -> list[Source]:
-        """Return the visible sources, the strongest first, without counts of their skills."""
+        """Return the visible sources in order of precedence, without counts of their skills."""
         visibility, found = (
             self.core.reader.visibility,
             list_sources(self.core.reader, counted=False),
@@ -140,7 +143,7 @@ class View(CatalogView):
         return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
-        """Return the filters ``wanted``, further limited to this view."""
+        """Return the filters ``wanted`` with the limits of this view."""
         if self.is_unlimited:
             return replace(wanted, offered=True)
         seen = self._seen
@@ -156,7 +159,7 @@ class View(CatalogView):
         return self.localized(current_detail(self.core, self.locate(handle)))
 
     def locate(self, handle: str) -> CurrentSkill:
-        """Return the skill that `find` describes, so that its files can be read.
+        """Return the skill for a handle as `find` does, in a form from which its files can be read.
 
         ``NAME@LABEL`` means a version of the skill. Raises `VersionNotFound`, `VersionYanked`,
         `VersionNotStored`.
@@ -171,7 +174,7 @@ class View(CatalogView):
         return shown_now(self.core, handle, found, self._personality, self._environ)
 
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
-        """Return the stored skill that a name or ref means, in order to change it.
+        """Return the stored skill for a name or ref, to change the skill.
 
         If ``broken``, an unusable skill is also returned, unless it is hidden or a personality
         limits the view. Raises the errors of `find`.
@@ -190,7 +193,7 @@ class View(CatalogView):
             return stored
 
     def admitted(self, some: Sequence[StoredSkill]) -> list[StoredSkill]:
-        """Return those skills that this view would show if they were not copies of others."""
+        """Return the skills that this view would show if they weren't copies of other skills."""
         sources = {source.id for source in self.sources()} if some else set()
         return [
             one
@@ -205,7 +208,7 @@ class View(CatalogView):
         return [one._replace(skill=self.localized(one.skill)) for one in ours]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
-        """Return the skill in a top-level folder of this name; the skill's own name may differ.
+        """Return the skill in the top-level folder with this name; the skill may have another name.
 
         Returns None if this view has no such folder. Raises `SkillInvalid` for an unusable skill,
         and `SkillNotVisible` for a skill that is hidden from models.
@@ -225,9 +228,9 @@ class View(CatalogView):
         return None
 
     def folders(self, source: Source) -> dict[str, bool]:
-        """Return the stored folders of a source, and whether each is shown.
+        """Return the stored folders of a source, and for each whether it is shown.
 
-        A folder below a hidden folder is hidden. Shadowed skills are shown. Unusable skills are
+        A folder inside a hidden folder is hidden. Shadowed skills are shown. Unusable skills are
         shown unless a personality limits the view.
         """
         hidden = stored_skills.folders(self.core.reader, source.id)
@@ -240,13 +243,13 @@ class View(CatalogView):
         }
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
-        """Tell whether `folders` shows this folder of a source."""
+        """Tell whether this folder of a source is shown, by the rules of `folders`."""
         if not self.shows(source) or stored.hidden or stored.held:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
     def admits(self, source: Source, document: Document) -> bool:
-        """Tell whether a document that was just read in a source may be shown."""
+        """Tell whether a SKILL.md that was just read in a source may be shown."""
         if not self.shows(source) or (self._personality is not None and not document.usable):
             return False
         return decide_document(document, source, self._personality, self._environ).visible
@@ -256,19 +259,19 @@ class View(CatalogView):
         return {skill.folder for _, skill, choice in found if choice.visible}
 
     def _stored(self, handle: str) -> StoredSkill:
-        """Return the stored skill that a name or ref means in this view, listed or not."""
+        """Return the stored skill for a name or ref in this view; it need not be listed."""
         if self.is_unlimited:
             return resolve(self.core.reader, handle)
         seen = self._seen
         found = seen.stored(self.core.reader, seen.resolve(handle))
-        if found is None:  # another process replaced the skill at this moment
+        if found is None:  # another process has just replaced the skill
             raise SkillNotFound(handle)
         return found
 
     def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
-        """Return the skill that a name or ref means in a limited view.
+        """Return the skill for a name or ref in a limited view.
 
-        Errors mention no skills outside the view.
+        Errors don't mention skills outside the view.
         """
         try:
             stored = self._stored(handle)
@@ -284,7 +287,7 @@ class View(CatalogView):
             if copy is None:
                 raise
             return copy
-        if found.stored is not stored:  # the skill changed while it was being read
+        if found.stored is not stored:  # the skill changed while this method read it
             changed, was_listed = found.stored, self._sees(stored)
             if was_listed and not changed.is_usable:
                 raise unusable(self.core.reader, changed, handle)
@@ -301,7 +304,7 @@ class View(CatalogView):
     ) -> CurrentSkill | None:
         """Return a copy, in this view, of a skill whose folder no longer exists.
 
-        Return None if there is no such copy.
+        Returns None if there is no such copy.
         """
         for version in self._seen.copies_of(stored.id):
             copy = self._seen.stored(self.core.reader, version)
@@ -311,9 +314,10 @@ class View(CatalogView):
         return None
 
     def _gone(self, handle: str) -> SkillNotFound | None:
-        """Return the error for a skill that was removed; None if no such removal is recorded.
+        """Return the error for a skill that was removed; None if no removal is recorded.
 
-        Only removals from sources in this view count, and none if a personality limits the view.
+        Only removals from sources in this view count. If a personality limits the view, no removal
+        counts.
         """
         if self._personality is not None or not is_storable(handle):
             return None
@@ -321,7 +325,7 @@ class View(CatalogView):
         return None if gone is None else lost(handle, gone)
 
     def _rule_against(self, handle: str) -> SkillNotVisible | None:
-        """Return the error that names the rule that hides a skill, if this view ``explains``."""
+        """If this view ``explains``, return the error that names the rule that hides a skill."""
         if not self._explains:
             return None
         reader = self.core.reader
@@ -342,7 +346,7 @@ class View(CatalogView):
         except RegistryError as error:
             problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
-            # Judge only the skill that was read, because it may have changed since it was found.
+            # Judge only the skill as it was read, because it may have changed since it was found.
             if self._sees(found.stored) or self._stands_in(found.stored):
                 return found
             problem = self._refusal(handle, found.stored)
@@ -360,7 +364,7 @@ class View(CatalogView):
         raise problem
 
     def near(self, handle: str) -> list[str]:
-        """Return refs of visible skills with names similar to ``handle``, the nearest first."""
+        """Return refs of visible skills with names similar to ``handle``, the best match first."""
         if not self.is_unlimited:
             return self._seen.near(handle)
         near = similar(self.core.reader, handle)
@@ -373,7 +377,7 @@ class View(CatalogView):
         return self._seen.lists(stored)
 
     def _stands_in(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill is a copy of a skill that this view shows."""
+        """Tell whether a skill is a copy of a skill in this view."""
         copies = same_files_as(self.core.reader, stored) if self.admitted([stored]) else []
         return any(map(self._sees, copies))
 
@@ -393,7 +397,7 @@ class View(CatalogView):
     def _may_tell_gone(self, gone: SkillGone) -> bool:
         """Tell whether this view may show that a skill was removed.
 
-        It never may if a personality limits the view.
+        If a personality limits the view, it may not.
         """
         if self.is_whole:
             return True
@@ -408,7 +412,7 @@ class View(CatalogView):
         return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
     def _is_ours(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill, usable or not, is within the view's limits.
+        """Tell whether a skill is within the view's limits, even if it is unusable.
 
         The limits are those of the context, the personality's team source, and projects.
         """
@@ -423,7 +427,7 @@ class View(CatalogView):
         return self.core.reader.visibility.shows(source.id, source.scope)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
-        """Return the error for an existing skill that is not shown.
+        """Return the error for an existing skill that the view doesn't show.
 
         It reveals nothing about hidden skills.
         """

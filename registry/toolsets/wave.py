@@ -44,7 +44,7 @@ MALFORMED: Final = ("front-matter-", "yaml-")
 """Prefixes of codes of findings about the syntax of a front matter."""
 
 BROKEN: Final = ("front-matter-not-", "yaml-")
-"""Prefixes of codes of findings after which some values of the front matter may be lost."""
+"""Prefixes of codes of findings which mean that values of the front matter may be lost."""
 
 NO_FIX: Final = "Correct the SKILL.md"
 
@@ -53,8 +53,8 @@ NO_FIX: Final = "Correct the SKILL.md"
 class SkillErrorDetails:
     """An error of the contract.
 
-    The suggestions of a validation error are the steps to fix it. ``creatable``: the skill doesn't
-    exist. Then the text lists the available skills, and explains how to create this one.
+    The suggestions of a validation error are the steps to fix it. If ``creatable``, the skill
+    doesn't exist. The text then lists the available skills, and explains how to create this skill.
     """
 
     type: SkillErrorType
@@ -64,7 +64,7 @@ class SkillErrorDetails:
     creatable: bool = False
 
     def text(self, listed: str) -> str:
-        """Return the whole text of the error. ``listed`` is the block of available skills."""
+        """Return the whole text of the error; ``listed`` is the text with the available skills."""
         if self.creatable:
             return (
                 f"{self.message}\n\n{listed}\n\nTo create this skill:\n"
@@ -96,8 +96,8 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
     """Return the contract's error for an invalid skill, with the fixes of all its problems."""
     errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
     if any(problem.code == "description-missing" for problem in errors):
-        # Broken front matter may be the cause of the missing description: it was repaired only as
-        # far as possible.
+        # If the description is missing, broken front matter may be the cause, because the parser
+        # repaired it only as far as possible.
         errors += [one for one in problems if one.code.startswith(BROKEN) and one not in errors]
     words = "; ".join(one_line(problem.message) for problem in errors) or "it can't be used"
     fixes = tuple(one_line(problem.fix) for problem in errors if problem.fix) or (NO_FIX,)
@@ -113,7 +113,8 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
 def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorDetails:
     """Return the contract's error for a skill in the folder ``name`` that has the ref ``ref``.
 
-    Findings about broken front matter are part of the text, because it may be the cause.
+    Findings about broken front matter are part of the text, because they may explain the
+    difference.
     """
     ref = one_line(shown(ref))
     broken = [one for one in findings if one.code.startswith(MALFORMED)]
@@ -127,7 +128,7 @@ def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorD
 
 
 def describe(name: str, error: Exception) -> SkillErrorDetails:
-    """Return the contract's error for the error of a failed read."""
+    """Return the contract's error for an error that occurred while reading a skill."""
     subject = shown(name)
     if isinstance(error, SkillInvalid):
         return invalid(name, error.facts["problems"])
@@ -159,7 +160,7 @@ MAX_CHARS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class SkillMetadata:
-    """A skill in a list; ``skill_path`` is the skill's folder."""
+    """A skill in a list; ``skill_path`` is the path of the skill's folder."""
 
     name: str
     description: str
@@ -169,7 +170,7 @@ class SkillMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SkillError:
-    """A skill that exists but can't be used, with the reason."""
+    """An unusable skill, with the reason."""
 
     skill_path: str
     message: str
@@ -177,7 +178,7 @@ class SkillError:
 
 @dataclass(frozen=True, slots=True)
 class SkillDiscoveryResult:
-    """All usable skills by the names under which they are invoked, and the unusable skills."""
+    """All usable skills by the names with which models invoke them, and the unusable skills."""
 
     personal_skills: Mapping[str, SkillMetadata]
     project_skills: Mapping[str, SkillMetadata]
@@ -186,9 +187,9 @@ class SkillDiscoveryResult:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSkillFile:
-    """One SKILL.md that was checked against the contract's rules.
+    """A SKILL.md after the check by the contract's rules.
 
-    These rules are stricter than the registry's. ``content`` is the Markdown below the front
+    These rules are stricter than the registry's rules. ``content`` is the Markdown after the front
     matter.
     """
 
@@ -200,15 +201,16 @@ class ParsedSkillFile:
 
 
 def kind_of(scope: Scope) -> SkillType:
-    """Return the type that the contract gives a skill.
+    """Return a skill's type in the contract.
 
-    Skills of a project have the type for projects. All other skills have the type for users.
+    It is the type for projects if the skill belongs to a project. Otherwise it is the type for
+    users.
     """
     return "project" if scope == "project" else "personal"
 
 
 class SkillManager:
-    """Discovers and loads skills. It is safe for many threads, and stores nothing between calls."""
+    """Finds and loads skills; threads can share it, and it stores nothing between calls."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -221,7 +223,7 @@ class SkillManager:
         return SkillDiscoveryResult(found["personal"], found["project"], tuple(self._errors()))
 
     def available_skills(self) -> list[SkillMetadata]:
-        """Return the skills that can be invoked, by name."""
+        """Return the skills that models can invoke, by name."""
         known = list_sources(self._view.core.reader, counted=False)
         roots = {source.name: source.path for source in known}
         return [
@@ -252,9 +254,10 @@ class SkillManager:
 def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile:
     """Read a SKILL.md and check it by the contract's rules.
 
-    Problems are returned as validation errors. ``limits.document_bytes`` bounds the read. The skill
-    belongs to a project if its folder is in `.wave/skills` outside the user's home folder. Raises
-    `SkillInaccessible` if the file doesn't exist or can't be read, and `FileTooLarge`.
+    The result lists problems as validation errors. ``limits.document_bytes`` is the maximum number
+    of bytes to read. The skill belongs to a project if its folder is in `.wave/skills` outside the
+    user's home folder. Raises `SkillInaccessible` if the file doesn't exist or can't be read, and
+    `FileTooLarge`.
     """
     from registry.document.parse import parse_document
 
@@ -281,7 +284,7 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
 
 
 def _read(path: str, limit: int) -> bytes:
-    """Read a SKILL.md. Below a skills folder of wave, links are not followed."""
+    """Read a SKILL.md; in a skills folder of wave, links are not followed."""
     above, kept, below = path.rpartition(f"/{_KEPT}/")
     if not kept:
         return read_file(path, limit).data
@@ -291,7 +294,7 @@ def _read(path: str, limit: int) -> bytes:
 
 
 def _violations(document: Document, folder: str) -> Iterator[str]:
-    """Yield the violations of the contract's rules ("Validation Contract")."""
+    """Yield the broken rules of the contract ("Validation Contract")."""
     for finding in document.diagnostics:
         front = finding.code.startswith(("front-matter-", "yaml-"))
         if finding.severity == "error" or (front and finding.severity == "warning"):
@@ -315,12 +318,12 @@ DESCRIPTION: Final = "Invoke skills based on available skill metadata. Skills: "
 NONE_AVAILABLE: Final = "No skills are currently available."
 
 BRIEF: Final = 100
-"""Maximum length of a description in the short form of the result, in characters."""
+"""Maximum length of a description in the short form of a result, in characters."""
 
 MAX_LISTED: Final = 50
-"""Maximum number of skills that an error lists.
+"""Maximum number of skills in an error.
 
-Skills with similar names come first, then all others by name.
+Skills with similar names come first, then the others by name.
 """
 
 KEPT_FROM_MODELS: Final = ("hidden", "held", "yanked")
@@ -339,7 +342,7 @@ TOOLS: Final = (
 
 
 class WaveToolset(Toolset):
-    """The toolset with one tool, `Skill`, whose description contains the current list of skills."""
+    """The toolset with one tool, `Skill`; the tool's description contains the current skills."""
 
     name = "wave"
 
@@ -353,10 +356,10 @@ class WaveToolset(Toolset):
             return (replace(TOOLS[0], description=self.description()),)
 
     def description(self) -> str:
-        """Return the tool's description with a line for each skill.
+        """Return the tool's description, with a line for each skill.
 
-        Its length is limited by the setting ``tool_description_chars`` (see `fit`). If the list was
-        shortened, the description mentions this.
+        The setting ``tool_description_chars`` limits its length (see `fit`). If skills or
+        descriptions are left out, the description mentions this.
         """
         limit = self._view.core.settings.tool_description_chars
         offers = self._view.offers()
@@ -400,14 +403,15 @@ class WaveToolset(Toolset):
         }
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
-        """Return the contract's error, and the refs of the skills that it should list first."""
+        """Return the contract's error, and the refs of the skills to list first in it."""
         if isinstance(error, SkillNotVisible) and error.facts["rule"] in KEPT_FROM_MODELS:
             return not_available(name), ()
         there = self._in_folder(name) if isinstance(error, SkillNotFound) else None
         if there is not None:
             return there, ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
-            known: Any = error.facts.get("similar")  # missing for a deleted skill
+            # the error about a deleted skill has no similar names
+            known: Any = error.facts.get("similar")
             near = list(known) if known else self._view.near(name)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
@@ -416,9 +420,9 @@ class WaveToolset(Toolset):
         return describe(name, error), ()
 
     def _in_folder(self, name: str) -> SkillErrorDetails | None:
-        """Return the error for a skill whose name differs from its folder's name, ``name``.
+        """Return the error for a skill in the folder ``name`` that has another name.
 
-        Return None if there is no such folder: then the skill may be created.
+        Returns None if there is no such folder. In that case, the skill may be created.
         """
         try:
             found = self._view.in_folder(name)
@@ -426,7 +430,7 @@ class WaveToolset(Toolset):
             return describe(name, error)
         except SkillNotVisible:
             return not_available(name)
-        except RegistryError:  # the database itself is what failed
+        except RegistryError:  # the database itself may be the problem
             return None
         if found is None:
             return None
@@ -441,9 +445,8 @@ class WaveToolset(Toolset):
     ) -> Json:
         """Answer with an error that lists available skills.
 
-        The skills in ``first`` are listed first, and ``but`` is left out. ``but`` is the requested
-        skill. It must not be listed as an alternative to itself, because it may have been removed
-        since the last sync.
+        The skills in ``first`` come first. ``but`` is the requested skill, which is left out of the
+        list. It may have been removed since the last sync, and can't be an alternative to itself.
         """
         listed, names = self._listed(first, but)
         message = details.text(listed)
@@ -467,7 +470,7 @@ class WaveToolset(Toolset):
         """Return the contract's block of available skills, and the refs of these skills."""
         try:
             found, total = self._view.some_offers(first, MAX_LISTED)
-        except RegistryError:  # the database itself is what failed
+        except RegistryError:  # the database itself may be the problem
             found, total = [], 0
         offers = [offer for offer in found if offer.ref not in but]
         total -= len(found) - len(offers)
@@ -480,9 +483,9 @@ class WaveToolset(Toolset):
 
 
 def _rest(missing: int, longest: int) -> str:
-    """Return a sentence about the text that the list leaves out.
+    """Return a sentence that says how many skills the list leaves out.
 
-    The sentence for ``missing`` skills is the longest of its forms.
+    The sentence for ``missing`` skills is the longest possible one.
     """
     if missing:
         return f"(Only names are listed, and {missing} more skills not even by name.)"
@@ -490,7 +493,7 @@ def _rest(missing: int, longest: int) -> str:
 
 
 def _misuse(arguments: Any) -> str | None:
-    """Return a message that explains why a call is invalid; None if it is valid."""
+    """Return a message that explains why a call is invalid; None if the call is valid."""
     if not isinstance(arguments, Mapping) or "skill_name" not in arguments:
         return "skill_name is required."
     if not isinstance(arguments["skill_name"], str) or not arguments["skill_name"].strip():
