@@ -1,4 +1,4 @@
 """Publish skills: versions, proposals and their review, the git remote.
 
-Internal: names in this package can change in any version.
+This package is internal: names in it can change in any version.
 """

@@ -17,7 +17,7 @@ from registry.remotes.http import HttpClient
 from registry.remotes.snapshot import FetchLimits
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
-"""Environment variable with the token."""
+"""Name of the environment variable that contains the token."""
 
 GIT_SECONDS: Final = 30.0
 
@@ -26,13 +26,14 @@ Reply = tuple[int, dict[str, Any]]
 
 
 class Publisher:
-    """Sends packages to one registry. ``url`` is the registry's address.
+    """Sends packages to one registry; ``url`` is the registry's address.
 
-    Raises `RemoteInvalid` for an address that can't be used, such as plain http to another machine.
+    Raises `RemoteInvalid` for an invalid address, such as plain http to another machine.
     """
 
     def __init__(self, core: Core, url: str) -> None:
-        # The token is for this address only, so no password from netrc or the address is sent.
+        # The token is only for this address, so the client sends no password from netrc or from the
+        # address.
         self._client = HttpClient(url, FetchLimits(anonymous=True))
         self._base = self._client.url.rstrip("/")
         if split(url).username is not None:
@@ -43,7 +44,7 @@ class Publisher:
     def send(
         self, wanted: Package, *, source: str | None, if_match: str | None, dry_run: bool
     ) -> Reply:
-        """Send a package; return the answer. Raises `RemoteProblem` if there is no answer."""
+        """Send a package, and return the answer. Raises `RemoteProblem` if there is no answer."""
         query = {"source": source, "dry-run": "1" if dry_run else None}
         given = urlencode({key: one for key, one in query.items() if one is not None})
         url = (
@@ -78,7 +79,7 @@ def _read(url: str, kind: str, body: bytes) -> dict[str, Any]:
 
 
 def token_for(core: Core, url: str) -> str:
-    """Return the token for a registry: from the environment, the settings or git's store.
+    """Return the token for a registry from the environment, the settings or git's credentials.
 
     Raises `UsageProblem` if there is none.
     """

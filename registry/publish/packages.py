@@ -1,4 +1,4 @@
-"""Read, check and compare the files of a skill that will be published."""
+"""Read, check and compare the files of a skill before it is published."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,17 +25,18 @@ from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.reading import read_folder, tree_hash
 
 MAX_DIFF: Final = 2000
-"""Maximum number of lines of a diff that is shown before a skill is published."""
+"""Maximum number of lines of a diff that is shown before publishing."""
 
 MAX_COMPARED: Final = 1 << 18
-"""Maximum size of a file whose lines are compared, in bytes."""
+"""Maximum size of a file that is compared line by line, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The files of a skill to publish, with the result of its check.
+    """The files of a skill to publish, with the result of their check.
 
-    ``name`` is the name in the SKILL.md, ``folder`` the name of its folder if it is created.
+    ``name`` is the name in the SKILL.md. ``folder`` is the name of the skill's folder, if the skill
+    is new.
     """
 
     name: str
@@ -49,8 +50,8 @@ class Package:
 def read_package(core: Core, path: str, name: str | None = None) -> Package:
     """Return the package in a folder or an archive on this machine.
 
-    ``name`` is the name of the folder in which the skill is created; by default the skill's name.
-    Raises `ArchiveRefused`, `InvalidName`, `SkillInaccessible`, `FileChanging`.
+    ``name`` is the name of the folder for a new skill; the default is the skill's name. Raises
+    `ArchiveRefused`, `InvalidName`, `SkillInaccessible`, `FileChanging`.
     """
     place = os.path.expanduser(path)
     if os.path.isdir(place):
@@ -61,7 +62,7 @@ def read_package(core: Core, path: str, name: str | None = None) -> Package:
 
 
 def unpack_package(core: Core, data: bytes, name: str | None = None) -> Package:
-    """Return the package in the bytes of an archive. Raises the errors of `read_package`."""
+    """Return the package in an archive's bytes. Raises the errors of `read_package`."""
     return package(core, *unpacked(data, "the archive", core.settings.limits), name=name)
 
 
@@ -73,9 +74,9 @@ def package(
     name: str | None = None,
     usual: str = "",
 ) -> Package:
-    """Return the package of these files, checked as `check` checks a folder.
+    """Return the package of these files, with the same checks as `check` makes for a folder.
 
-    If the SKILL.md has no name, the name is ``name`` or ``usual``. Raises `InvalidName`,
+    If the SKILL.md has no name, the name is ``name`` or ``usual``. Raises `InvalidName`, or
     `PublishRefused` if the files can't be a skill.
     """
     document = next(one for one in DOCUMENT_NAMES if one in files)
@@ -91,7 +92,7 @@ def package(
 
 
 def _read_folder(core: Core, place: str) -> Unpacked:
-    """Read the files that a sync would read. Raises `ArchiveRefused`, `SkillInaccessible`."""
+    """Read the same files as a sync. Raises `ArchiveRefused`, `SkillInaccessible`."""
     root, limits = real_path(place), core.settings.limits
     found = Walk(root, limits, ()).one(ROOT)
     if found is None or found.document is None:
@@ -144,7 +145,7 @@ def differences(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iter
 
 
 def shortened(lines: Iterator[str]) -> str:
-    """Return the first `MAX_DIFF` lines of a diff, with a note if there are more."""
+    """Return the first `MAX_DIFF` lines of a diff; if there are more, add a note."""
     shown: Sequence[str] = list(islice(lines, MAX_DIFF + 1))
     more = f"The diff has more than {MAX_DIFF} lines.\n" if shown[MAX_DIFF:] else ""
     return "".join(shown[:MAX_DIFF]) + more

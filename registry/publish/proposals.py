@@ -1,9 +1,9 @@
-"""Proposals: changes of sources under review, which wait in the database until they are approved.
+"""Proposals: changes of sources under review, which wait in the database for approval.
 
 A proposal never changes. An approval accepts exactly the files with the proposal's tree hash. They
 replace exactly the version on which the proposal is based. The approval is recorded first, and then
-carried out as an ordinary change. An approval may be recorded but not carried out, after a crash or
-if the source is on another machine. Then `settle` finishes it.
+carried out as an ordinary change. After a crash, or if the source is on another machine, an
+approval may be recorded but not carried out. `settle` then finishes it.
 """
 
 import os
@@ -70,18 +70,18 @@ from registry.sync.sources import check_admin, find, is_ours
 from registry.text import utc_now
 
 MAX_PENDING: Final = 100
-"""Maximum number of proposals of one author that wait for review in a source."""
+"""Maximum number of proposals of one author that wait for review in one source."""
 
 MAX_REASON: Final = 2000
 """Maximum length of the reason of a decision, in characters."""
 
 PACKING: Final = 1 << 20
-"""Extra size of an archive for names and headers, in bytes."""
+"""Additional size of an archive for names and headers, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user who proposes or decides: a name, and the number of the user's token, if any."""
+    """A user who proposes or decides: the name, and the number of the user's token, if any."""
 
     name: str
     token: str | None = None
@@ -94,7 +94,10 @@ class Person:
 
 
 def local_person(core: Core) -> Person:
-    """Return the user of the command line: the role on a server, else the user of this machine."""
+    """Return the user of the command line: on a server, the role.
+
+    Otherwise the user of this machine.
+    """
     if core.host and not core.reader.empty:
         return Person(current_role(core.reader))
     uid = os.geteuid()
@@ -104,9 +107,9 @@ def local_person(core: Core) -> Person:
 
 
 def _author(core: Core) -> Person:
-    """Return the author of a change that a tool or a request makes now.
+    """Return the author of a change that a tool or a request is making.
 
-    If an agent on this machine makes the change, the agent's user is not the author. So this user
+    If an agent on this machine makes the change, its author isn't the agent's user. So this user
     may approve the change.
     """
     who = current_context()
@@ -119,9 +122,9 @@ def _author(core: Core) -> Person:
 def propose(core: Core, source: Source, intent: Intent) -> NoReturn:
     """Store a change as a proposal, and raise `SkillProposed`.
 
-    If the author has already proposed the same change, no new proposal is stored, and the exception
-    has the id of the existing proposal. Raises `ChangeRefused` if too many proposals of the author
-    wait, and the errors of `publishing.package`.
+    If the author has already proposed the same change, store nothing; the exception has the id of
+    the existing proposal. Raises `ChangeRefused` if too many proposals of the author wait, and the
+    errors of `publishing.package`.
     """
     author = _author(core)
     if not is_ours(core, source):
@@ -182,7 +185,7 @@ def _entries(wanted: Package) -> list[FileContent]:
 
 
 def _files(core: Core, intent: Intent) -> tuple[dict[str, bytes], frozenset[str]]:
-    """Return a skill's files after a change (bytes by path), and the executable paths."""
+    """Return the files of a skill after a change (bytes by path), and the executable paths."""
     if intent.trashed is not None:
         return _trashed_files(core, intent.trashed)
     files: dict[str, bytes] = {}
@@ -200,9 +203,10 @@ def _files(core: Core, intent: Intent) -> tuple[dict[str, bytes], frozenset[str]
 
 
 def files_on_disk(core: Core, stored: StoredSkill) -> tuple[dict[str, bytes], set[str]]:
-    """Return a skill's files (bytes by path) and the executable paths, if the disk is as stored.
+    """Return a skill's files on disk (bytes by path) and the executable paths.
 
-    Raises `SkillChangedOnDisk`, `SkillInaccessible`, `FileTooLarge`.
+    Raises `SkillChangedOnDisk` if they aren't the stored files, `SkillInaccessible`,
+    `FileTooLarge`.
     """
     files: dict[str, bytes] = {}
     known, left = stored_files(core.reader, stored.id), core.settings.limits.skill_bytes
@@ -229,7 +233,7 @@ def _trashed_files(core: Core, trashed: Trashed) -> tuple[dict[str, bytes], froz
 
 
 def listed(core: Core, state: str | None = PENDING) -> list[Proposal]:
-    """Return the proposals in a state (None: all) that this user may see, the oldest first."""
+    """Return the proposals in a state (None means all) that this user may see, the oldest first."""
     settle(core)
     return list_proposals(core.reader, state=state)
 
@@ -243,10 +247,10 @@ def get(core: Core, number: str) -> Proposal:
 
 
 def proposed_package(core: Core, one: Proposal) -> Package | None:
-    """Return the files of a proposal, unpacked and checked again; None for a deletion.
+    """Unpack and check the files of a proposal again, and return them; None for a deletion.
 
-    Returns None also if the proposal was decided and `prune` has removed its files. Raises
-    `ContentDamaged` if the stored files are not those of its tree hash.
+    Also returns None if the proposal was decided and `prune` has removed its files. Raises
+    `ContentDamaged` if the stored files don't have its tree hash.
     """
     if one.kind == "delete":
         return None
@@ -276,7 +280,7 @@ def diff(core: Core, one: Proposal) -> str:
 
 
 def current(core: Core, one: Proposal) -> StoredSkill | None:
-    """Return the skill that a proposal changes, as it is on disk; None if it does not exist.
+    """Return the skill that a proposal changes, with its files on disk; None if it doesn't exist.
 
     Raises `SkillInaccessible`.
     """
@@ -294,7 +298,7 @@ def current(core: Core, one: Proposal) -> StoredSkill | None:
 
 
 def check_approver(core: Core) -> None:
-    """Raise `ApproverNeeded` if, on a server, this role may not decide on proposals."""
+    """Raise `ApproverNeeded` if this role of a server may not decide on proposals."""
     if core.host and not may_approve(core.reader):
         raise ApproverNeeded(path=core.backend.path)
 
@@ -308,11 +312,11 @@ def approve(
     reason: str | None = None,
     own: bool = False,
 ) -> Proposal:
-    """Approve exactly the files with this tree hash, and make the change; return the proposal.
+    """Approve exactly the files with this tree hash, make the change, and return the proposal.
 
-    If the source is on another machine, its owner's next sync makes the change. ``own``: an admin
-    allows a person to approve their own proposal. Raises `HashOutdated` if ``tree_hash`` is not the
-    proposal's tree hash, or if the skill has changed since the proposal. Also raises
+    If the source is on another machine, the next sync by its owner makes the change. With ``own``,
+    an admin lets a person approve their own proposal. Raises `HashOutdated` if ``tree_hash`` isn't
+    the proposal's tree hash, or if the skill has changed since the proposal. Also raises
     `ProposalNotFound`, `ProposalDecided`, `ProposalOwn`, `ContentDamaged`, and the errors of the
     change.
     """
@@ -335,7 +339,7 @@ def approve(
 
 
 def reject(core: Core, number: str, by: Person, reason: str | None = None) -> Proposal:
-    """Reject a proposal; return it. Authors may withdraw their own proposals.
+    """Reject a proposal and return it; authors may withdraw their own proposals.
 
     Raises `ProposalNotFound`, `ProposalDecided`.
     """
@@ -371,10 +375,10 @@ def _set(core: Core, one: Proposal, state: str) -> None:
 
 
 def _check_base(core: Core, one: Proposal) -> StoredSkill | None:
-    """Return the skill that a proposal changes, if the skill is unchanged since the proposal.
+    """Return the skill that a proposal changes, if it has not changed since the proposal.
 
     Raises `HashOutdated` if the skill has changed. Raises `SkillExists` if the proposal would
-    create a skill that already exists.
+    create a skill that exists already.
     """
     now = current(core, one)
     if one.base is None and now is not None:
@@ -385,13 +389,16 @@ def _check_base(core: Core, one: Proposal) -> StoredSkill | None:
 
 
 def _apply(core: Core, one: Proposal, source: Source) -> None:
-    """Make the change of an approved proposal. If it can't be made, it waits for review again."""
+    """Make the change of an approved proposal.
+
+    If this fails, the proposal waits for review again.
+    """
     try:
         who = f"{one.author}, approved by {one.decided_by}"
         with audit_context("proposal approve", who, command=""):
             _change(core, one, source)
     except DatabaseProblem:
-        raise  # `settle` finishes it when the database answers again
+        raise  # `settle` makes the change when the database is available again
     except (RegistryError, OSError):
         if not _is_made(core, one):
             _set(core, one, PENDING)
@@ -431,7 +438,8 @@ def _create(core: Core, one: Proposal, source: Source, wanted: Package) -> None:
                 trash.restore(core, trashed)
                 return
     gone = latest_tombstone(core.reader, one.uid, {source.name})
-    is_gone = gone is not None and gone.uid == one.uid  # otherwise it is another skill's history
+    # otherwise the history belongs to another skill
+    is_gone = gone is not None and gone.uid == one.uid
     if gone is None or not is_gone:
         create_files(core, source, *place)
     else:
@@ -439,7 +447,7 @@ def _create(core: Core, one: Proposal, source: Source, wanted: Package) -> None:
 
 
 def preview(core: Core, number: str) -> Skill:
-    """Return the skill that a proposal would make, in the form of listings."""
+    """Return the skill that a proposal would create or change, in the form of listings."""
     one = get(core, number)
     source, wanted = find(core, one.source), proposed_package(core, one)
     files = {} if wanted is None else wanted.files
@@ -483,9 +491,9 @@ def _is_made(core: Core, one: Proposal) -> bool:
 
 
 def settle(core: Core) -> None:
-    """Make the changes of approved proposals in this user's sources that are not made yet.
+    """Make the remaining changes of approved proposals in this user's sources.
 
-    If a change can't be made because the skill changed, the proposal waits for review again.
+    If a change fails because the skill changed, its proposal waits for review again.
     """
     if core.reader.empty or not core.backend.writable:
         return

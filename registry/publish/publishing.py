@@ -1,7 +1,8 @@
 """Publish a skill from a folder or an archive: unpack, check, then make an ordinary change.
 
-The change replaces exactly the version whose tree hash the caller names. An archive comes from a
-person who may publish, but any program may have made it. So the rules for imported archives apply.
+The change replaces exactly the version with the tree hash that the caller gives. An archive comes
+from a person who may publish, but any program may have made it. So it must follow the rules for
+imported archives.
 """
 
 from contextlib import suppress
@@ -31,14 +32,14 @@ from registry.sync.reading import security_errors
 from registry.sync.sources import check_ours, check_writable
 
 EVENT: Final = "skill published"
-"""Event that the audit log records for each published skill."""
+"""Name of the event that the audit log records for each published skill."""
 
 Outcome: TypeAlias = Literal["created", "updated", "unchanged", "proposed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The change that publishing would make. ``current`` is None if it would create the skill."""
+    """The change that publishing would make; ``current`` is None if it would create the skill."""
 
     package: Package
     home: Source
@@ -46,12 +47,12 @@ class Plan:
 
     @property
     def replaces(self) -> str | None:
-        """The tree hash of the version that would be replaced."""
+        """The tree hash of the version that the change would replace."""
         return None if self.current is None else self.current.skill.tree_hash
 
     @property
     def outcome(self) -> Outcome:
-        """The kind of change."""
+        """The type of the change."""
         if self.current is None:
             return "created"
         return "unchanged" if self.replaces == self.package.tree_hash else "updated"
@@ -61,8 +62,8 @@ class Plan:
 class Published(Value):
     """The result of publishing a skill.
 
-    ``replaced`` is the tree hash of the version that was replaced. ``proposal`` is the id of the
-    proposal, if the source is under review. If ``dry_run``, nothing was changed.
+    ``replaced`` is the tree hash of the replaced version. ``proposal`` is the id of the proposal,
+    if the source is under review. If ``dry_run``, nothing was changed.
     """
 
     KEYS: ClassVar = tuple(
@@ -80,7 +81,7 @@ class Published(Value):
 
 
 def plan(core: Core, wanted: Package, home: Source) -> Plan:
-    """Return the change that publishing a package into a source would make, without making it.
+    """Return the change that publishing a package into a source would make.
 
     Raises `SourceReadOnly`, `SourceElsewhere`, `SourceNotYours`, `SkillAmbiguous`,
     `SkillInaccessible`.
@@ -91,7 +92,10 @@ def plan(core: Core, wanted: Package, home: Source) -> Plan:
 
 
 def _current(core: Core, home: Source, name: str) -> StoredSkill | None:
-    """Return the skill with this name in a source, as it is on disk now; None if it is missing."""
+    """Return the skill with this name in a source, with its files on disk.
+
+    None if there is none.
+    """
     folders = [
         folder for source, folder in core.reader.rows(*places_of_name(name)) if source == home.id
     ]
@@ -108,11 +112,11 @@ def _current(core: Core, home: Source, name: str) -> StoredSkill | None:
 
 
 def check(planned: Plan, if_match: str | None, *, trust: bool = False) -> None:
-    """Check that a plan may be carried out.
+    """Check whether a plan may be carried out.
 
     Raises `PublishRefused` if the package has security errors, unless ``trust``. Raises
-    `HashNeeded` if a skill would be replaced and ``if_match`` is None, and `HashOutdated` if
-    ``if_match`` is not the tree hash of the current version.
+    `HashNeeded` if the change would replace a skill and ``if_match`` is None, and `HashOutdated` if
+    ``if_match`` isn't the tree hash of the current version.
     """
     wanted, now = planned.package, planned.replaces
     if if_match is not None and if_match != now:
@@ -134,9 +138,9 @@ def publish(
     dry_run: bool = False,
     by: str | None = None,
 ) -> Published:
-    """Create or replace a skill in one change, and record it in the audit log.
+    """Create or replace a skill in one change, and record this in the audit log.
 
-    ``by`` names the token that published the skill. Raises the errors of `check`, `SkillExists`,
+    ``by`` names the token of the publisher. Raises the errors of `check`, `SkillExists`,
     `SkillChangedOnDisk`, and the errors of `commit.commit`.
     """
     check(planned, if_match, trust=trust)
@@ -175,7 +179,7 @@ def _publish(core: Core, planned: Plan, by: str | None) -> StoredSkill:
 
 
 def diff(core: Core, planned: Plan) -> str:
-    """Return a unified diff of the change, cut after `MAX_DIFF` lines."""
+    """Return a unified diff of the change, at most `MAX_DIFF` lines."""
     before: dict[str, bytes] = {}
     if planned.current is not None:
         with suppress(RegistryError):

@@ -39,7 +39,7 @@ def list_versions(core: Core, handle: str) -> Sequence[SkillVersion]:
 
 
 def add_version(core: Core, handle: str, label: str) -> SkillVersion:
-    """Give the current files of a skill a label. If they have the label already, do nothing.
+    """Give the current files of a skill a label; if they already have it, do nothing.
 
     Raises `VersionExists` if other files have the label, `VersionInvalid`, `SourceNotYours`,
     `ChangeRefused` for an installed copy, and the errors of `CurrentSkill.of` and `unusable`.
@@ -77,9 +77,8 @@ def set_state(
 ) -> SkillVersion:
     """Deprecate or yank the version ``NAME@LABEL``, or make it active again.
 
-    If the version is in this state already, with this reason and replacement, nothing changes.
-    Raises `UsageProblem`, `VersionNotFound`, `SourceNotYours`, `AdminNeeded`, and the errors of
-    `resolve`.
+    If the version already has this state, reason and replacement, nothing changes. Raises
+    `UsageProblem`, `VersionNotFound`, `SourceNotYours`, `AdminNeeded`, and the errors of `resolve`.
     """
     from registry.db.write.labels import change_state
 
@@ -90,7 +89,7 @@ def set_state(
     if as_admin:
         check_admin(core)
         reader = copy.copy(reader)
-        reader.own_yanked = "1"  # an admin also changes what only the owner sees
+        reader.own_yanked = "1"  # an admin can also change versions that only the owner sees
     parts = split_label(reader, handle)
     if parts is None:
         raise UsageProblem(message=f"write the version as NAME@LABEL, not {handle!r:.200}")
@@ -108,13 +107,13 @@ def set_state(
         place, host = stored.place, core.host
         change_state(connection, stored.uid, label, state, place=place, host=host, **told)
     changed = version(core.reader, stored.uid, label)
-    if changed is None:  # another process removed the skill for good
+    if changed is None:  # another process has removed the skill permanently
         raise not_found(core.reader, handle)
     return changed
 
 
 def _check_original(core: Core, stored: StoredSkill) -> None:
-    """Raise `ChangeRefused` for an unedited installed copy: versions belong to its original."""
+    """Raise `ChangeRefused` for an unedited installed copy; versions belong to its original."""
     lock = lock_of(stored.path)
     entry = None if lock is None else read_lock(lock).get(os.path.basename(stored.path))
     whose = None if entry is None else owner(core, entry)
@@ -124,7 +123,7 @@ def _check_original(core: Core, stored: StoredSkill) -> None:
 
 
 def _text(name: str, text: str | None) -> str | None:
-    """Return a text that a user gave in one line; None if it is empty."""
+    """Return a text from the user on one line; None if it is empty."""
     text = " ".join((text or "").split())
     if len(text) > MAX_REASON or not is_encodable(text) or "\0" in text:
         raise UsageProblem(message=f"the {name} can have at most {MAX_REASON} characters")

@@ -1,4 +1,4 @@
-"""List the commands that install skills from our git repositories with agents' own clients.
+"""Commands with which agents' own clients install skills from the registry's git repositories.
 
 `make clients` runs each of these clients, and writes the table in
 docs/how-to/install-with-an-agents-own-client.md.
@@ -13,7 +13,7 @@ CATALOGUE: Final = "catalogue"
 
 
 class Client(NamedTuple):
-    """A client. ``add`` takes all skills of a repository, or lets the client know the repository.
+    """A client; ``add`` installs all skills of a repository, or registers the repository.
 
     ``install`` then installs one skill. It is empty if the client needs only ``add``.
     """
@@ -49,8 +49,8 @@ def repository_url(base: str, path: str = CATALOGUE) -> str:
 def lines(url: str, name: str = "", marketplace: str = "") -> Iterator[tuple[str, str]]:
     """Yield the name of each client, with its command for a repository.
 
-    ``name`` is the name of the entry of the skill to install. ``marketplace`` is the name of the
-    marketplace that has the entry. Without a name, the clients that can only install one skill are
+    ``name`` is the name of the entry of the skill to install, and ``marketplace`` is the name of
+    the marketplace with this entry. Without a name, clients that can install only one skill are
     left out.
     """
     for client in CLIENTS:

@@ -15,7 +15,7 @@ from registry.model import Value
 from registry.publish.git.repository import BRANCH, Repository
 
 _MARK: Final = b"Skills of a skill-registry, written by its command export.\n"
-"""The text of the file ``description``, by which a later export knows the folder."""
+"""The text of the file ``description``; a later export recognises the folder by this text."""
 
 _CONFIG: Final = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
@@ -24,8 +24,8 @@ _CONFIG: Final = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tb
 class GitExport(Value):
     """A written repository: its path, its commit, and the name of the plugin of each skill.
 
-    ``skills`` has a pair of plugin name and ref for each skill. ``left_out`` has a pair of ref and
-    reason for each skipped skill.
+    ``skills`` has a plugin name and a ref for each skill. ``left_out`` has a ref and a reason for
+    each skipped skill.
     """
 
     KEYS: ClassVar = ("path", "commit", "skills", "left_out")
@@ -37,7 +37,7 @@ class GitExport(Value):
 
 
 def export_git(repository: Repository, to: str) -> GitExport:
-    """Write a bare repository to the folder ``to``, and replace the one of an earlier export.
+    """Write a bare repository to the folder ``to``, and replace one from an earlier export.
 
     Git's clients can read the folder at any time. Raises `ExportRefused` if the folder has other
     files or can't be written.
@@ -72,7 +72,7 @@ def _write(root: Folder, repository: Repository) -> None:
     pack = repository.pack
     with make_folders(root, "objects/pack") as packs, make_folders(root, "objects/info") as info:
         before = {entry.name for entry in packs.entries()}
-        # Clients look for the index, so it must come after the pack.
+        # Clients look for the index first, so write the index after the pack.
         _write_parts(Place(packs, f"{pack.name}.pack"), pack.stream())
         _write_parts(Place(packs, f"{pack.name}.idx"), [pack.index()])
         replace_file(Place(info, "packs"), f"P {pack.name}.pack\n\n".encode())
@@ -93,7 +93,7 @@ def _write(root: Folder, repository: Repository) -> None:
 
 
 def _write_parts(place: Place, parts: Iterable[bytes]) -> None:
-    """Write a file durably and then give it its name."""
+    """Write a file durably, and then rename it to its final name."""
     new = Place(place.folder, draft_name())
     descriptor = os.open(new.name, WRITE_NEW, 0o644, dir_fd=new.folder.fd)
     try:

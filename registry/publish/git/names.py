@@ -1,9 +1,9 @@
-"""Give each skill's entry in a git repository a name and a version.
+"""The name and the version of each skill's entry in a git repository.
 
 The name of an entry doesn't change while its skill exists. A name belongs to the first source that
-had a skill of this name. In any other source, the entry of a skill of this name is called
-``SOURCE--NAME``, even after the first skill was removed. Otherwise a client that installed the
-first skill would get the files of another owner as an update.
+had a skill with this name. In other sources, the entry of a skill with this name is called
+``SOURCE--NAME``, even after the first skill was removed. Otherwise a client that has installed the
+first skill would get another owner's files as an update.
 """
 
 import hashlib
@@ -26,16 +26,16 @@ from registry.settings import Personality
 from registry.text import slug
 
 MAX_NAME: Final = 64
-"""Maximum length of an entry's name that all clients accept."""
+"""Maximum length of an entry's name that all clients accept, in characters."""
 
 _RESERVED: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 )
-"""Names that Windows doesn't accept for a folder."""
+"""Names that Windows doesn't accept for folders."""
 
 
 class Named(NamedTuple):
-    """The name of a skill's entry, and N in its version ``0.0.N``."""
+    """The name of a skill's entry, and the number N of its version ``0.0.N``."""
 
     name: str
     number: int
@@ -47,12 +47,11 @@ class Named(NamedTuple):
 
 
 def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
-    """Return the claims to names that a view may know about, the oldest first.
+    """Return the claims to names that a view may consider, the oldest first.
 
-    If ``name`` is given, only the claims to this name are returned. Skills outside the view must
-    not change the names in the view. A skill keeps its claim if the view showed the skill before. A
-    skill also keeps its claim if the view hides it only because it is quarantined, shadowed or
-    removed.
+    If ``name`` is given, return only the claims to this name. Skills outside the view must not
+    change the names in the view. A skill keeps its claim if the view showed it before, or if the
+    view hides it only because it is quarantined, shadowed or removed.
     """
     claims = stored.claims(view.core.reader, name)
     if view.is_whole:
@@ -82,7 +81,7 @@ def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
 
 
 def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -> bool:
-    """Tell whether a personality allows the last stored SKILL.md of a claim's skill."""
+    """Tell whether a personality allows the last stored SKILL.md of the skill with this claim."""
     for one in revisions(core.reader, claim.uid)[:1]:
         path = one.document or ""
         file = SkillFile(path, 0, one.content_hash, executable=False)
@@ -106,7 +105,7 @@ def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -
 
 
 def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
-    """Return the name and number of each live claim's entry, by the skill's uid and name.
+    """Return the entry name and number of each live claim, by the skill's uid and name.
 
     ``claims`` must be sorted, the oldest first.
     """
@@ -117,7 +116,7 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
     found: dict[tuple[str, str], Named] = {}
     for claim in claims:
         base, source = slug(claim.name), (claim.source, claim.owner)
-        # A skill that replaces a removed skill of the same name and source has the same key.
+        # If a skill replaces a removed skill with the same name and source, both have the same key.
         key = *source, claim.name, claim.slot
         if key not in names:
             is_owner = owners.setdefault(base, source) == source and claim.slot == 1
@@ -126,7 +125,7 @@ def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
             free = (one for one in map(_allowed, wanted) if one not in taken)
             names[key] = next(free, "") or _numbered(wanted[-1], taken, numbers)
             taken.add(names[key])
-        if claim.live and isinstance(claim.number, int):  # else a forged row
+        if claim.live and isinstance(claim.number, int):  # otherwise another program forged the row
             found[claim.uid, claim.name] = Named(names[key], claim.number)
     return found
 
@@ -144,7 +143,7 @@ def _numbered(name: str, taken: Collection[str], numbers: Counter[str]) -> str:
 
 
 def _allowed(name: str) -> str:
-    """Return a name that every client and every file system accepts."""
+    """Convert a name to one that all clients and all file systems accept."""
     if name in _RESERVED:
         return f"{name}--skill"
     if len(name) > MAX_NAME:

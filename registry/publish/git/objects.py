@@ -1,8 +1,7 @@
-"""Write the objects and packs of git.
+"""Write git objects and packs.
 
-A pack here has no deltas: each entry is complete. So an entry can be copied from one pack into
-another. If the database stores a file in compressed form, these bytes become an entry without being
-compressed again.
+The packs have no deltas, so each entry is complete and can be copied to another pack. If the
+database stores a file in compressed form, these bytes become an entry without a second compression.
 """
 
 import hashlib
@@ -27,13 +26,16 @@ OID: Final = 20
 """Length of an object id, in bytes."""
 
 MAX_PACK: Final = (1 << 31) - 1
-"""Maximum size of a pack, in bytes: the index of a pack stores offsets of 31 bits."""
+"""Maximum size of a pack, in bytes.
+
+The index of a pack stores offsets with 31 bits.
+"""
 
 PART: Final = 64 << 10
-"""Number of bytes of a pack that are read or written at once."""
+"""Number of bytes of a pack that are read or written in one step."""
 
 LEVEL: Final = 1
-"""The zlib level of objects: the fastest."""
+"""The zlib level of objects: the fastest level."""
 
 
 class PackFull(Exception):
@@ -46,8 +48,8 @@ def object_id(kind: int, data: bytes) -> bytes:
 
 
 def tree(entries: Mapping[bytes, tuple[bytes, bytes]]) -> bytes:
-    """Return the bytes of a tree. ``entries`` maps each name to its mode and object id."""
-    # Git sorts a folder as if its name ended with a slash.
+    """Return the bytes of a tree; ``entries`` maps each name to its mode and object id."""
+    # For sorting, git adds a slash to the name of a folder.
     ordered = sorted(
         entries.items(), key=lambda one: one[0] + b"/" if one[1][0] == FOLDER else one[0]
     )
@@ -55,7 +57,7 @@ def tree(entries: Mapping[bytes, tuple[bytes, bytes]]) -> bytes:
 
 
 def entries_of(data: bytes) -> dict[bytes, tuple[bytes, bytes]]:
-    """Return the entries of a tree: the mode and the object id of each name."""
+    """Return the mode and the object id of each name in a tree."""
     found, at = {}, 0
     while at < len(data):
         end = data.index(b"\0", at)
@@ -66,14 +68,14 @@ def entries_of(data: bytes) -> dict[bytes, tuple[bytes, bytes]]:
 
 
 def commit(tree_id: bytes, author: str, seconds: int, message: str) -> bytes:
-    """Return the bytes of a commit without a parent, made ``seconds`` after 1970."""
+    """Return the bytes of a commit without a parent; ``seconds`` is its time since 1970."""
     who = f"{author} {seconds} +0000"
     text = f"tree {tree_id.hex()}\nauthor {who}\ncommitter {who}\n\n{message}\n"
     return text.encode("utf-8", "replace")
 
 
 def _entry_header(kind: int, size: int) -> bytes:
-    """Return the header of a pack's entry: the kind, and the size of the unpacked object."""
+    """Return the header of an entry in a pack: the kind and the size of the uncompressed object."""
     byte, size = (kind << 4) | (size & 15), size >> 4
     header = bytearray()
     while size:
@@ -84,10 +86,10 @@ def _entry_header(kind: int, size: int) -> bytes:
 
 
 def _uncompressed(data: bytes) -> bytes:
-    """Return a zlib stream of one stored block (RFC 1950 and 1951).
+    """Return a zlib stream that stores the data uncompressed, in one block (RFC 1950 and 1951).
 
-    Trees are stored in this form, because they consist of ids, which can't be compressed. Starting
-    a compression would only cost time.
+    Trees are stored in this form, because they mostly consist of ids, which compression doesn't
+    make smaller.
     """
     size = len(data)
     if size >= 1 << 16:
@@ -102,9 +104,9 @@ def pack_header(count: int) -> bytes:
 
 
 class Pack:
-    """A finished pack in an unnamed temporary file, which disappears with this object.
+    """A finished pack in an unnamed temporary file, which is deleted together with this object.
 
-    Safe for many threads.
+    Threads can share a pack.
     """
 
     def __init__(
@@ -128,7 +130,10 @@ class Pack:
         return (self.oids[begin : begin + OID] for begin in range(0, len(self.oids), OID))
 
     def entry(self, oid: bytes) -> tuple[bytes, int] | None:
-        """Return an object's entry (bytes) and its CRC-32; None if the pack lacks the object."""
+        """Return the entry (bytes) and the CRC-32 of an object.
+
+        None if the pack doesn't have it.
+        """
         at = bisect_left(range(len(self)), oid, key=lambda n: self.oids[n * OID : n * OID + OID])
         if self.oids[at * OID : at * OID + OID] != oid:
             return None
@@ -149,7 +154,7 @@ class Pack:
             yield os.pread(self._file, min(PART, self.size - begin), begin)
 
     def stream_of(self, oids: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield a new pack with only these objects of this pack, in parts."""
+        """Yield, in parts, a new pack with only these objects of this pack."""
         wanted = list(oids)
         total = _sha1()
         buffer = bytearray(pack_header(len(wanted)))
@@ -182,12 +187,12 @@ class Pack:
 
     @property
     def name(self) -> str:
-        """The name that git gives a file with this pack, without the file ending."""
+        """The name, without ending, of the file in which git stores this pack."""
         return f"pack-{os.pread(self._file, OID, self.size - OID).hex()}"
 
 
 class PackWriter:
-    """Write a pack. The method `copy` copies objects from the pack ``before``."""
+    """Writes a pack; `copy` copies objects from the pack ``before``."""
 
     def __init__(self, before: Pack | None = None) -> None:
         self._file = tempfile.TemporaryFile(prefix="skill-registry-git-")  # noqa: SIM115
@@ -197,9 +202,9 @@ class PackWriter:
         self._before = before
 
     def add(self, kind: int, data: bytes, compressed: bytes | None = None) -> bytes:
-        """Add an object unless the pack has it, and return its id.
+        """Add an object if the pack doesn't have it yet, and return its id.
 
-        ``compressed`` is the same data as a zlib stream, if there is one. Raises `PackFull`.
+        ``compressed`` is the same data as a zlib stream, if available. Raises `PackFull`.
         """
         oid = object_id(kind, data)
         if oid not in self._places:
@@ -210,7 +215,7 @@ class PackWriter:
         return oid
 
     def copy(self, oid: bytes) -> bool:
-        """Copy an object from the pack ``before``; return False if that pack lacks the object."""
+        """Copy an object from the pack ``before``; return False if that pack doesn't have it."""
         if oid in self._places:
             return True
         found = None if self._before is None else self._before.entry(oid)

@@ -1,8 +1,8 @@
-"""Build the repository of a view: each skill as a plugin, and the marketplace that lists them.
+"""Build the git repository of a view: each skill is a plugin, and a marketplace lists them.
 
 The layout is ``plugins/NAME/skills/NAME/…`` and ``.claude-plugin/marketplace.json``, which all
-clients of docs/how-to/install-with-an-agents-own-client.md accept. The same skills give the same
-commit id.
+clients of docs/how-to/install-with-an-agents-own-client.md accept. For the same skills, the commit
+id is the same.
 """
 
 import json
@@ -47,7 +47,7 @@ from registry.publish.git.objects import (
 from registry.text import is_utc_text, shorten, slug
 
 MARKETPLACE: Final = "skill-registry"
-"""The name of the marketplace that has all skills."""
+"""The name of the marketplace with all skills."""
 
 DOCUMENT: Final = "SKILL.md"
 BRANCH: Final = "refs/heads/main"
@@ -55,13 +55,19 @@ OWNER: Final = "skill-registry"
 AUTHOR: Final = f"{OWNER} <{OWNER}@localhost>"
 MAX_DESCRIPTION: Final = 1024
 ATTRIBUTES: Final = b"* -text\n"
-"""The repository's `.gitattributes`: git must not change line ends, so that files stay exact."""
+"""The repository's `.gitattributes`: git must not change line ends.
+
+So files keep exactly the same bytes.
+"""
 
 SKILLS: Final = 200
-"""Number of skills whose lists of files are read at once."""
+"""Number of skills whose lists of files are read with one query."""
 
 BYTES: Final = 4 << 20
-"""Size of the files that are read at once, in bytes. A larger file is read separately."""
+"""Maximum total size of files that are read with one query, in bytes.
+
+A larger file is read separately.
+"""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -70,13 +76,13 @@ _Entries = dict[bytes, tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A built repository.
+    """A finished repository.
 
     ``refs`` maps the names of branches and tags to object ids. ``skills`` maps the tree hash of
-    each skill to the ids of the skill's objects; the id of the skill's own tree comes first.
-    ``entries`` has the name of each entry and the ref of its skill, ``versions`` the version of
-    each entry. ``left_out`` has a pair of ref and reason for each skill that is not in the
-    repository. ``tips`` maps each commit to the ids of its objects.
+    each skill to the ids of the skill's objects; the id of the skill's tree comes first.
+    ``entries`` has the name of each entry and the ref of its skill, and ``versions`` the version of
+    each entry. ``left_out`` has a ref and a reason for each skill that isn't in the repository.
+    ``tips`` maps each commit to the ids of its objects.
     """
 
     head: bytes
@@ -89,7 +95,7 @@ class Repository:
     tips: Mapping[bytes, bytes]
 
     def files(self, name: str) -> dict[str, bytes]:
-        """Return the ids of the blobs of an entry's skill, by their paths in its folder."""
+        """Return the ids of the blobs of an entry's skill, by path in the skill's folder."""
         oid = bytes.fromhex((self.pack.read(self.head) or b"")[5:45].decode())
         for part in ("plugins", name, "skills", name):
             entries = entries_of(self.pack.read(oid) or b"")
@@ -107,7 +113,7 @@ class Repository:
                 yield path, inner
 
     def objects_of(self, commit: bytes) -> frozenset[bytes]:
-        """Return the ids of a commit's objects, including the id of the commit."""
+        """Return the ids of all objects of a commit, including the commit."""
         oids = self.tips[commit]
         return frozenset(oids[at : at + OID] for at in range(0, len(oids), OID))
 
@@ -127,8 +133,8 @@ def marketplace_of(name: str) -> str:
 def choose(view: Browse, kind: str, name: str) -> Choice:
     """Return the skills of a repository that a view lists.
 
-    ``kind`` is catalogue, source, tag, personality or skill. If it is personality, ``view`` must be
-    the view of that personality. Raises `SkillNotFound`, `SkillAmbiguous` and `SourceNotFound`.
+    ``kind`` is catalogue, source, tag, personality or skill. For personality, ``view`` must be the
+    view of that personality. Raises `SkillNotFound`, `SkillAmbiguous` and `SourceNotFound`.
     """
     wanted, called = Filters(), MARKETPLACE if kind == "catalogue" else f"{kind}-{slug(name)}"
     if kind == "source":
@@ -151,8 +157,8 @@ def build(
 ) -> Repository:
     """Build a repository of the skills that a view lists; see `choose`.
 
-    Objects are copied from the repository ``before``, an earlier state of the same repository.
-    Raises `ExportRefused` if it becomes too large, and the errors of `choose`.
+    ``before`` is an earlier state of the same repository, from which objects are copied. Raises
+    `ExportRefused` if the new repository is too large, and the errors of `choose`.
     """
     reader = view.core.reader
     with reader.snapshot():
@@ -234,8 +240,7 @@ class _Builder:
     ) -> tuple[bytes, bytes] | None:
         """Add the commit of a version; return its id and the ids of all its objects.
 
-        Returns None if git doesn't accept the label as a tag, or if the version's files are not
-        stored.
+        Returns None if the label isn't a valid git tag, or if the version's files aren't stored.
         """
         if ".." in release.label or release.label.endswith((".", ".lock")):
             return None
@@ -245,7 +250,7 @@ class _Builder:
             blobs = dict(self._stored_blobs(release.files))
             if not self._add_stored(release.tree_hash, release.document, release.files, blobs):
                 return None
-        # The commit of a version must not change, so the description is not the skill's newest one.
+        # The commit of a version must never change, so don't use the skill's current description.
         text = f"Version {release.label}"
         called = Named(entry, base + release.turn)
         plugins = [(called, text, self._skills[release.tree_hash])]
@@ -281,9 +286,9 @@ class _Builder:
         return made, b"".join(oids)
 
     def _add_all(self, skills: Sequence[RepositorySkill]) -> dict[int, str]:
-        """Add the files of all skills; return the reasons why skills are left out.
+        """Add the files of all skills.
 
-        The keys of the result are the ids of the skills' versions.
+        Return the reasons why skills are left out, by version id.
         """
         reasons: dict[int, str] = {}
         fresh = []
@@ -312,7 +317,7 @@ class _Builder:
     def _add(
         self, one: RepositorySkill, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
     ) -> str | None:
-        """Add the trees of a skill; return the reason if the skill must be left out."""
+        """Add the trees of a skill; if the skill must be left out, return the reason."""
         tree_hash = one.skill.tree_hash or ""
         bad = check_paths(_called(file.path, one.document) for file in files)
         if bad is not None:
@@ -337,9 +342,9 @@ class _Builder:
         files: Sequence[SkillFile],
         blobs: Mapping[str, bytes],
     ) -> bool:
-        """Add the trees of a skill. Return False if some of its files are not in the database.
+        """Add the trees of a skill; return False if the database doesn't have all of its files.
 
-        The paths of the files must be checked already.
+        The caller has checked the paths of the files.
         """
         listed = [(file.path, file.executable, file.hash or "") for file in files]
         if tree_digest(listed) != tree_hash or not all(file.hash in blobs for file in files):
@@ -383,7 +388,7 @@ class _Builder:
         for hashed, oid in self._stored_blobs(chain.from_iterable(files.values())):
             found.add(hashed)
             yield hashed, oid
-        # The SKILL.md of a current version is stored only as the text of the version.
+        # For the SKILL.md of a current version, only the version's text is stored.
         missing = {
             one.id: one.skill.content_hash
             for one in some
@@ -407,7 +412,7 @@ class _Builder:
     def _add_blob(
         self, hashed: str, data: bytes | None, limit: int, *, packed: bool
     ) -> bytes | None:
-        """Add a file if the stored bytes have this hash, and return its id."""
+        """Add a file and return its id, if the stored bytes have this hash."""
         if not isinstance(data, bytes):
             return None
         plain: bytes = data
@@ -427,13 +432,13 @@ class _Builder:
 def _called(path: str, document: str | None) -> str:
     """Return the path of a file in the repository.
 
-    The skill file is renamed to SKILL.md, because clients only look for this name.
+    The skill file gets the name SKILL.md, because clients look only for this name.
     """
     return DOCUMENT if path == document else path
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Divide contents into batches of at most `BYTES`, or of one content."""
+    """Divide contents into batches of at most `BYTES`; a larger content is a batch by itself."""
     batch: list[str] = []
     room = BYTES
     for hashed, size in sizes.items():
@@ -447,7 +452,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def marketplace(name: str, entries: Iterable[tuple[Named, str]]) -> bytes:
-    """Return the file ``.claude-plugin/marketplace.json``; each entry has its description."""
+    """Return the file ``.claude-plugin/marketplace.json``; each entry contains its description."""
     plugins = [
         {
             "name": entry.name,

@@ -1,6 +1,6 @@
-"""The server's side of git's fetch protocol over HTTP, in versions 0 and 2.
+"""The server side of git's fetch protocol over HTTP, in versions 0 and 2.
 
-Each request is answered from one built repository. A client can only fetch whole branches and tags
+The answer to a request uses one built repository. A client can fetch only whole branches and tags
 of this repository. No commit has a parent, so a shallow clone is a complete clone.
 """
 
@@ -13,10 +13,10 @@ from registry.publish.git.repository import BRANCH, Repository
 
 SERVICE: Final = "git-upload-pack"
 MAX_LINE: Final = 65520
-"""Maximum length of a line of the protocol, in bytes, including the four digits of its length."""
+"""Maximum length of a line of the protocol, in bytes, including the four digits for its length."""
 
 MAX_LINES: Final = 20_000
-"""Maximum number of lines of a request."""
+"""Maximum number of lines in a request."""
 
 BAND: Final = 65515
 """Number of bytes of a pack in one line of the protocol."""
@@ -35,7 +35,7 @@ _V2: Final = ("version 2", "agent=skill-registry", "ls-refs", "fetch=shallow", "
 _HEX: Final = frozenset(b"0123456789abcdef")
 
 Earlier = Callable[[bytes], Collection[bytes] | None]
-"""Function that returns the ids of the objects of an earlier state of the repository.
+"""A function that returns the ids of the objects of an earlier state of the repository.
 
 Its argument is the commit of that state. It returns None if the commit is unknown.
 """
@@ -46,7 +46,7 @@ class Malformed(Exception):
 
 
 class Refused(Exception):
-    """The request asks for something that this server does not give; the client prints the text."""
+    """The server refuses the request; the client prints the text of the exception."""
 
 
 def line(data: bytes | str) -> bytes:
@@ -56,7 +56,7 @@ def line(data: bytes | str) -> bytes:
 
 
 def lines_of(body: bytes) -> Iterator[bytes | None]:
-    """Yield the lines of a request without their line ends; None for a flush or a delimiter.
+    """Yield the lines of a request without line ends; None for a flush or a delimiter.
 
     Raises `Malformed`.
     """
@@ -94,7 +94,7 @@ def advertise(repository: Repository, version: int) -> bytes:
 
 @dataclass(slots=True)
 class _Fetch:
-    """The request of a client for objects."""
+    """A client's request for objects."""
 
     wants: list[bytes] = field(default_factory=list)
     haves: list[bytes] = field(default_factory=list)
@@ -105,14 +105,14 @@ class _Fetch:
 
 
 def answer(repository: Repository, earlier: Earlier, body: bytes, version: int) -> Iterator[bytes]:
-    """Return the parts of the answer to a request. Raises `Malformed` and `Refused`."""
+    """Return the answer to a request in parts. Raises `Malformed` and `Refused`."""
     if version == 2:  # noqa: PLR2004  # the version of the protocol
         return _answer_2(repository, earlier, body)
     return _answer_0(repository, earlier, body)
 
 
 def error(text: str) -> bytes:
-    """Return the line that tells a client why its request is refused."""
+    """Return the line that reports to a client why the server refuses its request."""
     return line(f"ERR {text}\n")
 
 
@@ -123,7 +123,7 @@ def _answer_0(repository: Repository, earlier: Earlier, body: bytes) -> Iterator
         if one is None:
             break
         words = one.split(b" ", 2)
-        if number == 0:  # only the first line has options
+        if number == 0:  # only the first line contains options
             fetch.options.update(*(options.split() for options in words[2:]))
             words = words[:2]
         _read(fetch, b" ".join(words))
@@ -136,7 +136,8 @@ def _answer_0(repository: Repository, earlier: Earlier, body: bytes) -> Iterator
     first = b""
     if fetch.deepen:
         first = b"".join(_unshallow(repository, earlier, fetch)) + FLUSH
-    if not rest:  # the client wants to know where its clone ends, and then asks again
+    # the client wants to know where its clone ends, and will then send the request again
+    if not rest:
         return iter((first,))
     common = [
         one for one in dict.fromkeys(fetch.haves) if _known(repository, earlier, one) is not None
@@ -153,7 +154,7 @@ def _answer_0(repository: Repository, earlier: Earlier, body: bytes) -> Iterator
 def _answer_2(repository: Repository, earlier: Earlier, body: bytes) -> Iterator[bytes]:
     given = lines_of(body)
     command = next(given, None)
-    for one in given:  # the client's own features
+    for one in given:  # features of the client that the server doesn't need
         if one is None or one == DELIMITER:
             break
     arguments = [one for one in given if one is not None]
@@ -205,7 +206,7 @@ _WITHOUT_VALUE: Final = frozenset(
 
 
 def _read(fetch: _Fetch, one: bytes) -> None:
-    """Read a line of a request. Raises `Malformed` or `Refused`."""
+    """Parse a line of the request. Raises `Malformed` or `Refused`."""
     key, _, value = one.partition(b" ")
     into = {b"want": fetch.wants, b"have": fetch.haves, b"shallow": fetch.shallow}.get(key)
     if into is not None:
@@ -221,9 +222,9 @@ def _read(fetch: _Fetch, one: bytes) -> None:
 
 
 def _check(repository: Repository, fetch: _Fetch) -> None:
-    """Raise `Refused` if a client wants objects that were not offered."""
+    """Raise `Refused` if a client requests objects that the server didn't offer."""
     tips = {repository.head, *repository.refs.values()}
-    if len(fetch.wants) > len(repository.refs) + 1:  # clients want HEAD and its branch
+    if len(fetch.wants) > len(repository.refs) + 1:  # clients request HEAD and its branch
         raise Refused("the request wants more than the repository offers")
     for one in fetch.wants:
         if one not in tips:
@@ -231,9 +232,9 @@ def _check(repository: Repository, fetch: _Fetch) -> None:
 
 
 def _known(repository: Repository, earlier: Earlier, commit: bytes) -> Collection[bytes] | None:
-    """Return the ids of the objects that a client has if it has this commit.
+    """Return the ids of the objects that a client with this commit has.
 
-    Returns None if the commit is not from this repository or one of its earlier states.
+    Returns None if the commit isn't from this repository or one of its earlier states.
     """
     if commit in {repository.head, *repository.refs.values()}:
         return repository.objects_of(commit)
@@ -241,11 +242,11 @@ def _known(repository: Repository, earlier: Earlier, commit: bytes) -> Collectio
 
 
 def _unshallow(repository: Repository, earlier: Earlier, fetch: _Fetch) -> Iterator[bytes]:
-    """Tell the client that its cut-off commits are complete.
+    """Answer that the client's cut-off commits are complete.
 
     Another server may have cut off the history of these commits.
     """
-    for one in dict.fromkeys(fetch.shallow):  # each is looked up once
+    for one in dict.fromkeys(fetch.shallow):  # look each commit up only once
         if _known(repository, earlier, one) is not None:
             yield line(f"unshallow {one.hex()}")
 
@@ -265,7 +266,7 @@ def _pack(
 
 
 def _in_bands(parts: Iterator[bytes], options: Collection[bytes]) -> Iterator[bytes]:
-    """Return a pack in the form for which a client of version 0 asks in its options."""
+    """Return a pack in the form that a client of version 0 requests in its options."""
     if b"side-band-64k" in options:
         return _banded(parts, BAND)
     return _banded(parts, SMALL_BAND) if b"side-band" in options else parts
