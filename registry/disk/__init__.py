@@ -1,4 +1,4 @@
 """Walk and read skill folders on disk, and replace folders safely.
 
-Internal: names in this package can change in any version.
+This package is internal: names in it can change in any version.
 """

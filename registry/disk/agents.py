@@ -1,9 +1,9 @@
-"""List the agents that read skills from folders, their folders, and how to detect each agent.
+"""The agents that read skills from folders, their folders, and how to detect each agent.
 
 `agents.tsv` has a line for each agent, with the names and folders of the ``skills`` command line
 tool (npm). ``~`` is the home folder, ``$NAME`` an environment variable, and ``./`` the project.
 ``|`` separates choices, and ``&`` joins conditions. ``FILE#NAME`` is true if a package.json depends
-on NAME. The last column has further folders that the agent reads, according to its documentation.
+on NAME. The last column has more folders that the agent reads, according to its documentation.
 """
 
 import json
@@ -19,7 +19,7 @@ from registry.errors import AgentNotFound, RegistryError
 SHARED: Final = ".agents/skills"
 """The folder that most agents read.
 
-For the other agents, a pull creates links that lead into this folder.
+For an agent that doesn't read it, a pull creates links to this folder in the agent's own folder.
 """
 
 OTHER_FOLDERS: Final = tuple(
@@ -29,9 +29,9 @@ OTHER_FOLDERS: Final = tuple(
         *(".wave", ".miniclaw/workspace"),
     )
 )
-"""Further folders with skills, below the home folder and below a project.
+"""More folders with skills, in the home folder and in projects.
 
-They are read by older versions of agents, or by agents that are not in the table.
+Older versions of agents read them, or agents that the table doesn't have.
 """
 
 _DEFAULTS: Final = {
@@ -45,18 +45,18 @@ _DEFAULTS: Final = {
     "SARVAM_HOME": "~/.sarvam",
 }
 VARIABLES: Final = (*_DEFAULTS, "APPDATA", "FLATPAK_XDG_CONFIG_HOME")
-"""Environment variables that change the folders of agents. The last two have no default."""
+"""Environment variables that change the folders of agents; the last two have no default."""
 
 _MANIFEST_BYTES: Final = 1 << 20
 
 
 class Agent(NamedTuple):
-    """An agent: its folders, and how it is detected.
+    """An agent: its folders, and how to detect it.
 
-    ``everywhere`` is the folder for all projects; it is empty if the agent only has skills in
+    ``everywhere`` is the folder for all projects; it is empty if the agent has skills only in
     projects. ``installed`` is the condition for detecting the agent; it is empty if the agent can't
-    be detected. ``reads`` has further folders that the agent reads, but to which no pull writes.
-    All folders are written as in `agents.tsv`.
+    be detected. ``reads`` has more folders that the agent reads, but to which no pull writes. All
+    folders have the form of `agents.tsv`.
     """
 
     id: str
@@ -68,24 +68,24 @@ class Agent(NamedTuple):
 
     @property
     def is_universal(self) -> bool:
-        """True if the agent reads its own folder and also `SHARED` in the home folder."""
+        """Whether the agent reads its own folder and also `SHARED` in the home folder."""
         return self.project == SHARED and self.id not in {"replit", "universal"}
 
     @property
     def project_places(self) -> list[str]:
-        """The folders below a project that the agent reads. Pulls write to the first one."""
+        """The folders in a project that the agent reads; pulls write to the first one."""
         below = [one[2:] for one in self.reads.split(" | ") if one.startswith("./")]
         return list(dict.fromkeys([self.project, *below]))
 
     @property
     def personal_places(self) -> list[str]:
-        """The folders for all projects that the agent reads. Pulls write to the first one."""
+        """The folders for all projects that the agent reads; pulls write to the first one."""
         others = [one for one in self.reads.split(" | ") if not one.startswith("./")]
         return list(dict.fromkeys(filter(None, [self.personal, self.everywhere, *others])))
 
     @property
     def personal(self) -> str:
-        """The folder into which a pull for all projects writes, written as in `agents.tsv`."""
+        """The folder to which a pull for all projects writes, in the form of `agents.tsv`."""
         return f"~/{SHARED}" if self.is_universal else self.everywhere
 
 
@@ -100,7 +100,7 @@ def agents() -> Mapping[str, Agent]:
 def find_agent(name: str) -> Agent:
     """Return the agent with this id.
 
-    Raises `AgentNotFound` if there is none. The error has similar ids and all ids.
+    Raises `AgentNotFound`, with similar ids and all ids, if there is none.
     """
     known = agents()
     found = known.get(name.strip().casefold())
@@ -116,7 +116,7 @@ def find_agent(name: str) -> Agent:
 
 
 def installed_agents(project: str) -> list[Agent]:
-    """Return the agents that are detected as installed for a user who works in ``project``."""
+    """Return the agents that are installed for a user who works in ``project``."""
     return [
         one
         for one in agents().values()
@@ -130,9 +130,9 @@ def installed_agents(project: str) -> list[Agent]:
 def expand(place: str) -> str | None:
     """Return the path of a folder in `agents.tsv`.
 
-    The folder may have several choices: the first choice whose parent folder exists is used. If no
-    parent exists, the first choice is used. Returns None if all choices depend on the project, or
-    on variables that are not set.
+    If the folder has several choices, the first choice with an existing parent folder is used. If
+    no parent exists, the first choice is used. Returns None if all choices depend on the project,
+    or on variables that aren't set.
     """
     choices = filter(None, place.split(" | "))
     found = [path for one in choices if (path := _path(one, None)) is not None]
@@ -142,16 +142,16 @@ def expand(place: str) -> str | None:
 
 @cache
 def project_folders() -> tuple[str, ...]:
-    """Return the agents' skill folders below a project whose names begin with a dot."""
+    """Return the agents' skill folders in a project with names that begin with a dot."""
     known = {place for one in agents().values() for place in one.project_places}
     known |= {*OTHER_FOLDERS, ".github/skills"}
     return tuple(sorted(one for one in known if one.startswith(".")))
 
 
 def personal_folders(home: str) -> list[str]:
-    """Return the agents' skill folders below a home folder.
+    """Return the agents' skill folders in a home folder.
 
-    An environment variable can move such a folder to another path.
+    An environment variable can replace the path of such a folder.
     """
     known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
     for one in agents().values():
@@ -166,9 +166,9 @@ def personal_folders(home: str) -> list[str]:
 
 
 def shared_folder(root: str) -> str | None:
-    """Return the shared folder into which the links in an agent's folder ``root`` lead.
+    """Return the shared folder to which the links in an agent's folder ``root`` lead.
 
-    Returns None if ``root`` is not the folder of an agent.
+    Returns None if ``root`` isn't the folder of an agent.
     """
     for below in project_folders():
         if root.endswith(f"{os.sep}{below}"):
@@ -194,7 +194,7 @@ def _path(place: str, project: str | None, home: str | None = None) -> str | Non
     if place.startswith("$"):
         name, _, rest = place[1:].partition("/")
         given = os.environ.get(name, "")
-        # Ignore a relative path, because it depends on the working folder.
+        # Ignore a relative path, because its meaning depends on the working folder.
         base = given if os.path.isabs(given) else _DEFAULTS.get(name)
         if base is None:
             return None

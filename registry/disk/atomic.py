@@ -1,7 +1,7 @@
 """Rename without overwriting, write durably, and compute digests of whole folders.
 
-A `Place` is an open folder and a name in it. If another process meanwhile replaces a parent folder
-by a link, the write still goes to the opened folder. "Durable" means flushed to the disk, so that
+A `Place` is an open folder and a name in it. If another process replaces a parent folder by a link
+in the meantime, the write still goes to the opened folder. "Durable" means flushed to disk, so that
 the change survives a power failure.
 """
 
@@ -23,14 +23,11 @@ _EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 MAX_DEPTH: Final = 200
-"""Maximum depth of nested folders to copy or digest. Each level keeps a file descriptor open."""
+"""Maximum depth of nested folders to copy or digest; each level needs an open file descriptor."""
 
 
 class Place(NamedTuple):
-    """A name in an open folder.
-
-    There may be no file or folder with this name yet.
-    """
+    """A name in an open folder; a file or folder with this name need not exist."""
 
     folder: Folder
     name: str
@@ -46,7 +43,10 @@ class ExchangeUnsupported(OSError):
 
 
 def renameat2() -> Callable[..., int] | None:
-    """Look up the system call that renames without overwriting; None if the system lacks it."""
+    """Return the system call that renames without overwriting.
+
+    None if the system doesn't have it.
+    """
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -57,7 +57,7 @@ def renameat2() -> Callable[..., int] | None:
 
 
 def _rename(source: Place, target: Place, flags: int) -> bool:
-    """Call renameat2(2). Returns False if this system or file system doesn't support it."""
+    """Call renameat2(2); return False if the system or the file system doesn't support it."""
     function = renameat2()
     if function is None:
         return False
@@ -74,7 +74,8 @@ def rename_new(source: Place, target: Place) -> None:
     """Rename ``source`` to ``target``. Raises FileExistsError if ``target`` exists."""
     if _rename(source, target, _NOREPLACE):
         return
-    # Check first: without renameat2, a rename silently replaces a file or an empty folder.
+    # Check this first, because without renameat2, a rename silently replaces a file or an empty
+    # folder.
     if not is_gone(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target.path)
     replace(source, target)
@@ -94,7 +95,7 @@ def exchange(one: Place, other: Place) -> None:
 def sync_folder(folder: Folder) -> None:
     """Flush the names in a folder to disk.
 
-    Don't retry after an error, because a retry may wrongly succeed.
+    After an error, don't try again, because the second attempt may wrongly succeed.
     """
     folder.sync()
 
@@ -107,10 +108,10 @@ def write_file(
     times: tuple[int, int] | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a new file. If a file with the name exists, raise FileExistsError.
+    """Write a new file; if the name exists already, raise FileExistsError.
 
-    If ``durable``, flush the file to the disk. ``times`` are the times of the last access and the
-    last change, in nanoseconds.
+    If ``durable``, flush the file to disk. ``times`` are the times of the last access and the last
+    change, in nanoseconds.
     """
     descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
@@ -127,20 +128,20 @@ def write_file(
 
 
 def write_below(tree: Folder, path: str, data: bytes, mode: int) -> None:
-    """Write a new file at ``path`` below the folder ``tree``. Missing folders are created."""
+    """Write a new file at ``path`` in the folder ``tree``, and create missing folders."""
     above, _, name = path.rpartition("/")
     with make_folders(tree, above) as holder:
         write_file(Place(holder, name), data, mode)
 
 
 def make_folder(place: Place, mode: int = 0o777) -> Folder:
-    """Create a folder and open it. If the folder exists, raise FileExistsError."""
+    """Create a folder and open it; if the name exists already, raise FileExistsError."""
     os.mkdir(place.name, mode, dir_fd=place.folder.fd)
     return place.folder.folder(place.name)
 
 
 def make_folders(folder: Folder, path: str) -> Folder:
-    """Open the folder at ``path`` below ``folder``, without following links.
+    """Open the folder at ``path`` in ``folder``, without following links.
 
     Missing folders are created durably.
     """
@@ -159,21 +160,21 @@ def make_folders(folder: Folder, path: str) -> Folder:
 
 
 def open_named(path: str) -> Folder:
-    """Open a folder whose path the user gave. If it is a link, the link is followed."""
+    """Open a folder at a path from the user; if the path is a link, follow it."""
     return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
 
 
 OWN: Final = 0o700
-"""Mode of the folders with the registry's own data. The umask doesn't change it."""
+"""Mode of the folders with the registry's own data; the umask doesn't change this mode."""
 
 
 def make_path(path: str, mode: int = 0o777) -> None:
-    """Create a folder and its missing parents durably. The umask limits ``mode``."""
+    """Create a folder and its missing parents durably; the umask limits ``mode``."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
     make_path(parent, mode)
-    # Another process may create the folder first. If it created a file, opening it fails later.
+    # Another process may create the folder first. If it creates a file, the later opening fails.
     with suppress(FileExistsError):
         os.mkdir(path, mode)
     with open_named(parent) as above:
@@ -181,9 +182,9 @@ def make_path(path: str, mode: int = 0o777) -> None:
 
 
 def sync_tree(place: Place) -> None:
-    """Flush the names in all folders of a tree to the disk.
+    """Flush the names in all folders of a tree to disk.
 
-    The innermost folders come first. The tree's own name comes last.
+    The innermost folders come first, and the name of the tree itself comes last.
     """
 
     def fail(error: OSError) -> None:
@@ -198,7 +199,7 @@ def sync_tree(place: Place) -> None:
 def copy_tree(source: Place, target: Place) -> None:
     """Copy a folder with all its contents and their times durably.
 
-    Raises OSError if copying fails, or if the folder contains special files such as sockets and
+    Raises OSError if this fails, or if the folder contains special files such as sockets and
     devices.
     """
     with source.folder.folder(source.name) as tree:
@@ -233,7 +234,7 @@ def _copy_file(source: Place, target: Place) -> None:
 
 
 def remove_tree(place: Place) -> None:
-    """Remove a file, or a folder with all its contents. If it is missing, do nothing."""
+    """Remove a file, or a folder with all its contents; if it is missing, do nothing."""
     with suppress(FileNotFoundError):
         if S_ISDIR(place.folder.lstat(place.name).st_mode):
             shutil.rmtree(place.name, dir_fd=place.folder.fd)
@@ -242,7 +243,7 @@ def remove_tree(place: Place) -> None:
 
 
 def is_gone(place: Place) -> bool:
-    """Tell whether the file or folder certainly doesn't exist.
+    """Tell whether a file or folder certainly doesn't exist.
 
     If the disk reports any error other than "not found", the result is False, because the file may
     still exist.
@@ -257,9 +258,9 @@ def is_gone(place: Place) -> bool:
 
 
 def exists(folder: Folder, path: str) -> bool:
-    """Tell whether ``path`` exists below a folder.
+    """Tell whether ``path`` exists in a folder.
 
-    Raises OSError if this can't be determined, for example if a folder on the path is a link.
+    Raises OSError if this is unknown, for example if a folder on the path is a link.
     """
     try:
         folder.lstat(path)
@@ -269,9 +270,9 @@ def exists(folder: Folder, path: str) -> bool:
 
 
 def digest_of(place: Place) -> str | None:
-    """Return a digest of a file, or of a folder with all contents, or None if it doesn't exist.
+    """Return a digest of a file, or of a folder with all its contents; None if it doesn't exist.
 
-    The digest includes every entry, because callers remove folders whose digest they know.
+    The digest includes every entry, because callers remove folders with a known digest.
     """
     try:
         mode = place.folder.lstat(place.name).st_mode

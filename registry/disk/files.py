@@ -1,4 +1,4 @@
-"""Read files of skills safely: no links, no special files, and no half-written files."""
+"""Read files of skills safely: no links, no special files, and no partly written files."""
 
 import errno
 import hashlib
@@ -28,13 +28,13 @@ def _moment(facts: os.stat_result) -> tuple[int, ...]:
 
 
 class IsLink(SkillInaccessible):
-    """The file, or a folder on its path, is a link. Attributes: ``path``, ``reason``."""
+    """The file, or a folder on its path, is a link; the details are ``path`` and ``reason``."""
 
     code = SkillInaccessible.code
 
 
 def open_home(root: str, folder: str) -> Folder:
-    """Open a skill's folder, from which all its files are read.
+    """Open a skill's folder, to read all its files from there.
 
     Raises `SkillInaccessible`, `IsLink`.
     """
@@ -49,10 +49,10 @@ def open_home(root: str, folder: str) -> Folder:
 
 
 def read_file(path: str, limit: int) -> Content:
-    """Read the regular file at ``path``, which the user gave.
+    """Read the regular file at ``path``, which comes from the user.
 
     The file may have at most ``limit`` bytes. If the file changes while it is being read, it is
-    read again, up to three times. If it still changes, `FileChanging` is raised. Raises
+    read again, up to three times. If it still changes, this raises `FileChanging`. Raises
     FileNotFoundError if the file doesn't exist, `FileTooLarge` if it exceeds the limit, and
     `IsLink` if it is a link. Raises `SkillInaccessible` if it isn't a regular file or can't be
     read.
@@ -61,7 +61,7 @@ def read_file(path: str, limit: int) -> Content:
 
 
 def read_below(folder: Folder, path: str, limit: int) -> Content:
-    """Read the file at ``path`` below an open folder, without following links.
+    """Read the file at ``path`` in an open folder, without following links.
 
     Raises the errors of `read_file`.
     """
@@ -76,14 +76,14 @@ def read_below(folder: Folder, path: str, limit: int) -> Content:
         raise
     except OSError as error:
         raise _refused(whole, error) from error
-    except UnicodeEncodeError as error:  # no file system can store such a name
+    except UnicodeEncodeError as error:  # no file system can have a file with this name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), whole) from error
 
 
 def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
     """Read a file as `read_below` does, but follow links that stay in ``home`` or in ``root``.
 
-    The target of a link is opened again without following links. A broken link raises
+    The target of a link is then opened without following links. A broken link raises
     FileNotFoundError.
     """
     try:
@@ -104,7 +104,7 @@ def read_inside(home: Folder, path: str, limit: int, root: str | None = None) ->
 
 
 def _refused(path: str, error: OSError) -> Exception:
-    """Return the exception for a file that can't be opened."""
+    """Return the error for a file that can't be opened."""
     if error.errno in GONE:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     kind = IsLink if error.errno == errno.ELOOP else SkillInaccessible
@@ -112,7 +112,7 @@ def _refused(path: str, error: OSError) -> Exception:
 
 
 def _read(holder: int | None, name: str, path: str, limit: int) -> Content:
-    """Read the file ``name`` in the open folder ``holder``. ``path`` is for messages."""
+    """Read the file ``name`` in the open folder ``holder``; ``path`` is for messages."""
     for _ in range(ATTEMPTS):
         content = _read_once(holder, name, path, limit)
         if content is not None:
@@ -132,15 +132,15 @@ def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content 
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0
-        # Read only up to the size that was known at the beginning. The second fstat shows whether
-        # the file grew.
+        # Read only as many bytes as the file had at the beginning. The second fstat shows whether
+        # it became larger.
         while size < before.st_size and (chunk := os.read(descriptor, CHUNK)):
             chunks.append(chunk)
             size += len(chunk)
         after = os.fstat(descriptor)
         now = os.stat(name, dir_fd=holder, follow_symlinks=False)
     except FileNotFoundError:
-        return None  # the file was replaced while it was being read
+        return None  # another process replaced the file while it was being read
     except OSError as error:
         raise SkillInaccessible(path=path, reason=error.strerror or str(error)) from error
     finally:
@@ -156,7 +156,7 @@ def digest(data: bytes) -> str:
 
 
 def tree_digest(files: "list[tuple[str, bool, str]]") -> str:
-    """Return the hash of a skill's files.
+    """Return the hash over all files of a skill.
 
     For each file, sorted by path, it includes the relative path, the executable bit and the hash of
     the bytes.

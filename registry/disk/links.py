@@ -1,6 +1,6 @@
-"""Resolve symbolic links, and decide where they lead.
+"""Resolve symbolic links, and find out where they lead.
 
-The decision uses open folders, not names.
+The result comes from open folders and not from names.
 """
 
 import errno
@@ -16,7 +16,7 @@ from registry.model import Diagnostic, Severity
 
 
 class Leads(Enum):
-    """Where a link can lead."""
+    """The places to which a link can lead."""
 
     INSIDE = "inside"  # to a file or folder in the skill's own folder
     KNOWN = "known"  # to a file or folder below a registered source
@@ -29,8 +29,8 @@ class Leads(Enum):
 class Link(NamedTuple):
     """A resolved link.
 
-    ``target`` is its real path, or "" if it is unknown. ``facts`` is the stat result of the target,
-    or None if the target is outside all sources.
+    ``target`` is its real path; "" if this is unknown. ``facts`` is the stat result of the target;
+    None if the target is outside all sources.
     """
 
     leads: Leads
@@ -39,9 +39,9 @@ class Link(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """True if the link leads to a folder.
+        """Whether the link leads to a folder.
 
-        For targets outside the sources, only the path is checked.
+        For targets outside the sources, this checks only the path.
         """
         if self.facts is None:
             return self.leads is Leads.OUTSIDE and os.path.isdir(self.target)
@@ -64,7 +64,7 @@ def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
         with Folder.passing(holding) as root:
             facts = root.lstat(os.path.relpath(target, holding))
     except OSError as error:
-        # The target changed after its name was resolved.
+        # the target changed after its name was resolved
         return Link(Leads.NOWHERE if error.errno in GONE else Leads.CLOSED, target, None)
     inside = home is not None and is_below(target, home)
     return Link(Leads.INSIDE if inside else Leads.KNOWN, target, facts)
@@ -75,14 +75,14 @@ def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
         return Link(Leads.NOWHERE, "", None)
     if error.errno == errno.ELOOP:
         return Link(Leads.ROUND, "", None)
-    target = real_path(path)  # the path, resolved as far as possible
+    target = real_path(path)  # the path is resolved as far as possible
     return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
 
 
 def real_path(path: str) -> str:
     """Return the path with all links replaced by their targets, as far as possible.
 
-    The result is only a hint, because links may change at any time.
+    The result is only a hint, because links can change at any time.
     """
     try:
         return os.path.realpath(path)
@@ -116,10 +116,7 @@ def known(target: str, unread: str | None = None, *, in_project: bool = False) -
 
 
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
-    """Return the finding about a link that can't be used.
-
-    If ``fatal``, the skill can't be used either.
-    """
+    """Return the finding about an unusable link; if ``fatal``, the skill is also unusable."""
     severity: Severity = (
         "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"
     )

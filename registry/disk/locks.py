@@ -1,4 +1,4 @@
-"""Lock files between processes. The system releases a lock when its process ends."""
+"""Locks between processes, with lock files; the system releases a lock when its process ends."""
 
 import errno
 import fcntl
@@ -18,19 +18,20 @@ BEGINNING: Final = b'{"pid": '
 
 
 class NotALock(OSError):
-    """The path of this user's lock file leads to a file that isn't a lock file of this user.
+    """A file that isn't a lock file of this user exists at the path of the lock file.
 
-    The message says what kind of file it is.
+    The message describes the file.
     """
 
 
 class FileLock:
     """An exclusive ``flock`` on the file ``path``, which is created and never removed.
 
-    If an open ``folder`` is given, ``path`` is a name in that folder. The file must be a regular
-    file with a single name, not a link. It must belong to this user unless ``shared``. Each
-    instance opens the file again, so the lock excludes threads as well as processes. The descriptor
-    is closed on exec. It is also closed in a forked child, which doesn't have its parent's lock.
+    If an open ``folder`` is given, ``path`` is a name in this folder. The file must be a regular
+    file with only one name, and not a link. It must belong to this user unless ``shared``. Each
+    instance opens the file again, so the lock also excludes other threads of the process. The
+    descriptor is closed on exec. It is also closed in a forked child, because the child doesn't
+    have its parent's lock.
     """
 
     _flags: ClassVar[int] = (
@@ -45,7 +46,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Try to get the lock for ``wait`` seconds. Returns False if another process has it.
+        """Try for ``wait`` seconds to take the lock; return False if another process holds it.
 
         Raises `NotALock`, OSError.
         """
@@ -60,7 +61,7 @@ class FileLock:
                     if time.monotonic() >= deadline:
                         os.close(descriptor)
                         return False
-                    # Random pauses keep waiting processes from retrying at the same moment.
+                    # Random pauses prevent several processes from trying again at the same moments.
                     time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # not for a secret
                     pause = min(pause * 1.5, 0.02)
                 else:
@@ -74,7 +75,7 @@ class FileLock:
     def release(self) -> None:
         """Release the lock."""
         if self._descriptor is not None:
-            # A child process that was forked at this moment may also have the descriptor.
+            # a child that was forked at this moment may also have the descriptor
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.forget()
@@ -82,7 +83,7 @@ class FileLock:
     def forget(self) -> None:
         """Close the file without unlocking it.
 
-        Other processes that have the same open file keep the lock.
+        If other processes have the same open file, they keep the lock.
         """
         _held.discard(self)
         if self._descriptor is not None:
@@ -90,10 +91,10 @@ class FileLock:
             self._descriptor = None
 
     def sign(self, doing: str) -> None:
-        """Write the process id and the activity into the locked file.
+        """Write the process id and the current activity into the locked file.
 
-        `owner` reports this note to other processes. Raises `NotALock` if the file is neither empty
-        nor contains such a note.
+        `owner` returns this note to other processes. Raises `NotALock` if the file has other
+        content.
         """
         assert self._descriptor is not None  # noqa: S101  # only a programming error can cause this
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
@@ -103,7 +104,7 @@ class FileLock:
         os.pwrite(self._descriptor, note, 0)
 
     def now_ns(self) -> int:
-        """Return the lock file's mtime, which `sign` sets.
+        """Return the modification time of the lock file, which `sign` sets.
 
         It comes from the same clock as the times of other files.
         """
@@ -111,7 +112,7 @@ class FileLock:
         return os.fstat(self._descriptor).st_mtime_ns
 
     def owner(self) -> str:
-        """Return a description of the process that wrote the last note with `sign`."""
+        """Return a description of the process that last wrote a note with `sign`."""
         try:
             reading = self._flags & ~(os.O_CREAT | os.O_RDWR)
             with os.fdopen(self._open(reading), "rb") as file:
@@ -148,10 +149,7 @@ class FileLock:
 
 
 class FolderLock(FileLock):
-    """A lock on an open folder.
-
-    It creates no file, and `sign` can't be used.
-    """
+    """A lock on an open folder; it creates no file, and `sign` can't be used."""
 
     _flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -159,7 +157,7 @@ class FolderLock(FileLock):
         super().__init__(".", folder=folder)
 
     def _check(self, facts: os.stat_result) -> None:
-        """Accept every folder: the caller opened the folder and knows its owner."""
+        """Accept every folder, because the caller opened the folder and knows its owner."""
 
 
 _held: WeakSet[FileLock] = WeakSet()
@@ -176,14 +174,14 @@ os.register_at_fork(after_in_child=_forget_all)
 def _may_be_note(data: bytes) -> bool:
     """Tell whether a lock file is empty or contains a note.
 
-    A power failure may have cut off the note.
+    After a power failure, the note may be incomplete.
     """
     begins_so = all(byte in {0, wanted} for byte, wanted in zip(data, BEGINNING, strict=False))
     return begins_so and len(data) < NOTE_BYTES
 
 
 def _noted(data: bytes) -> tuple[int, str] | None:
-    """Return the process id and activity in a note, or None if the note is invalid."""
+    """Return the process id and the activity in a note; None if the note is invalid."""
     try:
         note: Any = json.loads(data)
         process, doing = note["pid"], note["doing"]

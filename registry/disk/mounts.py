@@ -12,13 +12,13 @@ _REMOTE: Final = frozenset(
 def is_remote(path: str) -> bool:
     """Tell whether ``path`` is on a network file system.
 
-    Other machines can change such files, and this machine isn't notified.
+    Other machines can change files there without a notification to this machine.
     """
     return file_system(path) in _REMOTE
 
 
 def file_system(path: str) -> str:
-    """Return the type of the file system of ``path``, or "" if it is unknown."""
+    """Return the type of the file system of ``path``; "" if it is unknown."""
     place = os.path.realpath(os.path.dirname(path) or ".")
     best, kind = "", ""
     try:
@@ -37,7 +37,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_boot() -> str | None:
-    """Return the id of the current boot, or None if the system doesn't have one."""
+    """Return the id of the system's current boot; None if the system has no such id."""
     try:
         return _BOOT.read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Convert and check the paths of skills, and define the order in which a walk visits folders."""
+"""Convert and check the paths of skills; define the order in which a walk visits folders."""
 
 import os
 import re
@@ -9,12 +9,12 @@ from typing import Final
 from registry.text import folded
 
 ROOT = "."
-"""The stored path of a skill at the root of its source."""
+"""The stored path of a skill whose folder is the root of its source."""
 
 IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 """Folders that contain no skills and aren't part of a skill.
 
-The specification's guide for clients lists them.
+The list comes from the specification's guide for clients.
 """
 
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
@@ -23,14 +23,14 @@ ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 STATE_SUFFIX = ".skill-registry"
 """Ending of the names of folders with the registry's own data.
 
-Such folders are never searched for skills.
+A search for skills skips these folders.
 """
 
 PART_BYTES: Final = 255
 """Maximum length of a file's or folder's name on common file systems, in bytes."""
 
 PATH_BYTES: Final = 1024
-"""Maximum length of a path below a skill's folder, in bytes. Real paths are far shorter."""
+"""Maximum length of a path in a skill's folder, in bytes; real paths are much shorter."""
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -46,15 +46,15 @@ _LOW = str.maketrans({chr(code): "\x03" for code in range(4)})
 
 
 def is_ignored(name: str) -> bool:
-    """Tell whether a sync skips folders of this name with all their contents."""
+    """Tell whether a sync skips folders with this name and all their contents."""
     return name in IGNORED or (name.startswith(".") and name.endswith(STATE_SUFFIX))
 
 
 def storable(path: str) -> str:
-    """Return ``path`` in its stored form: bytes that are not UTF-8 become escapes.
+    """Return ``path`` in its stored form: bytes that aren't UTF-8 become escapes.
 
-    A backslash that would look like the beginning of an escape is also escaped. So no two paths
-    have the same stored form.
+    If a backslash would look like the beginning of an escape, it is also escaped. So different
+    paths have different stored forms.
     """
     if "\\" not in path and path.isascii():
         return path
@@ -72,8 +72,8 @@ def position(folder: str) -> str:
     """Return the key by which stored folders are sorted into the order of the walk.
 
     In this order, children come before their parent. In a key, ``/`` sorts before all characters of
-    names, and the end of a path sorts right after all its children. So keys can be compared as
-    plain text in Python and in SQL.
+    names, and the end of a path sorts directly after all its children. So Python and SQL can
+    compare keys as plain text.
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
@@ -81,7 +81,7 @@ def position(folder: str) -> str:
 
 
 def entry_order(name: str) -> str:
-    """Return the key by which the entries of one folder are sorted.
+    """Return the key by which the entries of a folder are sorted.
 
     It gives the same order as `position`.
     """
@@ -93,7 +93,7 @@ def _ordered(path: str) -> str:
 
 
 def is_below(path: str, root: str) -> bool:
-    """Tell whether ``path`` is ``root`` or inside it. Both are absolute paths without links."""
+    """Tell whether ``path`` is ``root`` or inside it; both are absolute paths without links."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
@@ -109,9 +109,9 @@ def is_safe_relative(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def check_path(path: str) -> str | None:
-    """Return why a file of a skill must not be copied to this path, or None if it may be.
+    """Return why a file of a skill must not be copied to this path; None if it may be copied.
 
-    Folders of version control are refused in every spelling that a file system accepts, because
+    Folders of version control are refused in all spellings that a file system accepts, because
     their files can make the user's tools run programs.
     """
     reason = None

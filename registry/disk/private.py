@@ -1,7 +1,7 @@
 """Read and write folders and files that only this user can access.
 
-They contain data from which the registry later completes changes, restores files or decides whom to
-trust. So they are opened without following links, and the owner of the opened file is checked.
+The registry uses their data to complete changes, to restore files, and to decide whom to trust. So
+they are opened without following links, and the owner of the opened file is checked.
 """
 
 import errno
@@ -28,7 +28,7 @@ from registry.settings import data_folder
 _OTHERS: Final = 0o077
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
-"""Error numbers for a link, or for a file or folder of another kind than expected."""
+"""Error numbers for a link, or for a file in place of a folder and the reverse."""
 
 
 class NotOurs(OSError):
@@ -41,10 +41,10 @@ class NotOurs(OSError):
 
 
 def open_own_folder(place: Place, *, make: bool = False) -> Folder:
-    """Open a folder of this user (mode 0700). If ``make``, create it if it is missing.
+    """Open a folder of this user (mode 0700); if it is missing and ``make``, create it.
 
-    Raises `NotOurs` if it isn't private to this user. Raises FileNotFoundError if it is missing and
-    not ``make``.
+    Raises `NotOurs` if other users can access it. Raises FileNotFoundError if it is missing and not
+    ``make``.
     """
     folder, name = place
     if make:
@@ -67,7 +67,7 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
 
 @contextmanager
 def open_data_folder(name: str, *, make: bool = False) -> Iterator[Folder]:
-    """Open the folder ``name`` in this user's data folder. If ``make``, create both if missing.
+    """Open the folder ``name`` in this user's data folder; if ``make``, create missing folders.
 
     Raises the errors of `open_own_folder`.
     """
@@ -81,7 +81,7 @@ def open_data_folder(name: str, *, make: bool = False) -> Iterator[Folder]:
 def read_own_file(place: Place, limit: int) -> bytes:
     """Return at most ``limit`` bytes of a file of this user (mode 0600).
 
-    Raises `NotOurs` if the file isn't private to this user, and FileNotFoundError if it is missing.
+    Raises `NotOurs` if other users can access the file, and FileNotFoundError if it is missing.
     """
     try:
         descriptor = os.open(place.name, READ, dir_fd=place.folder.fd)
@@ -110,7 +110,7 @@ def write_own_file(place: Place, data: bytes) -> None:
 
 
 def is_ours_alone(path: str) -> bool:
-    """Tell whether only this user can write a SQLite file and its companions (such as ``-wal``)."""
+    """Tell whether only this user can write a SQLite file and its side files (such as ``-wal``)."""
     real = os.path.realpath(path)
     for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
         try:
@@ -125,7 +125,7 @@ def is_ours_alone(path: str) -> bool:
 
 
 def open_to_others(paths: Iterable[str]) -> list[str]:
-    """Return those of the paths to which other users may write.
+    """Return the paths to which other users may write.
 
     A folder with the sticky bit protects its files, so it isn't returned.
     """
@@ -139,10 +139,10 @@ def open_to_others(paths: Iterable[str]) -> list[str]:
 
 
 def _check_ours(facts: os.stat_result, path: str) -> None:
-    """Raise `NotOurs` if another user owns the file, or if other users may access it.
+    """Raise `NotOurs` if another user owns the file, or if other users can access it.
 
-    The message lets the user decide what to do: perhaps the user ran a command that gave others
-    access to the trash.
+    The message lets the user decide what to do. For example, the user may have run a command that
+    gave other users access to the trash.
     """
     if facts.st_uid != os.geteuid():
         raise NotOurs(path)

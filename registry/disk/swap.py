@@ -5,10 +5,10 @@ first rename, the caller durably records the digests of the current content (``b
 content (``new``), in the journal or in a staging directory.
 
 A single rename is the commit point: it makes the change valid. Afterwards, the replaced content is
-verified. If a user edited it just before the rename, the edit is restored.
+checked. If a user edited it just before the rename, the edit is restored.
 
-A process may be killed at any instruction. Then `Swap.settle` brings the disk to the old or the new
-state. If `settle` is also killed, it can be called again. Without renameat2(2), two renames are
+A process may be killed at any instruction. Then `Swap.settle` changes the disk to the old or the
+new state. If `settle` is also killed, it can be called again. Without renameat2(2), two renames are
 needed. Between them, the old content has the staged name with the suffix ``.old``.
 
 The same code completes successful changes, failed changes, and the changes of killed processes.
@@ -36,19 +36,18 @@ from registry.disk.atomic import (
 from registry.disk.paths import STATE_SUFFIX
 
 TREE: Final = "tree"
-"""Name of the new or the replaced content in the folder that a change uses."""
+"""Name of the new or the replaced content in the folder that belongs to a change."""
 
 OLD: Final = ".old"
-"""Suffix for the old content, next to the staged path, if the system can't exchange two names."""
+"""Suffix of the old content, beside the staged path, if the system can't exchange two names."""
 
 NEW: Final = ".new"
-"""Suffix for new content, next to the staged path, if an edit had to be restored at its path."""
+"""Suffix of new content, beside the staged path, if an edit had to be restored at its path."""
 
 PREFIX: Final = ".exchange-"
 """Prefix of drafts (temporary files) and staging directories.
 
-They are next to folders that users see. Their names end in `STATE_SUFFIX`, so that no sync reads
-them.
+They are beside folders that users see. Their names end in `STATE_SUFFIX`, so that syncs skip them.
 """
 
 
@@ -57,7 +56,7 @@ class Swap:
     """A change of one path: its names in open folders, and the digests before and after.
 
     ``live`` and ``staged`` are None if their folder is missing or was replaced by a link. ``base``
-    is None if the change creates ``live``. ``new`` is None if the change deletes ``live``: then the
+    is None if the change creates ``live``. ``new`` is None if the change deletes ``live``; then the
     content is moved to ``staged``.
     """
 
@@ -68,17 +67,17 @@ class Swap:
 
     @property
     def creates(self) -> bool:
-        """True if ``live`` must not exist before the change."""
+        """Whether ``live`` must not exist before the change."""
         return self.base is None
 
     @property
     def deletes(self) -> bool:
-        """True if ``live`` must not exist after the change."""
+        """Whether ``live`` must not exist after the change."""
         return self.new is None
 
     @property
     def in_order(self) -> list[Place]:
-        """Both names; the name that the rename creates comes first.
+        """Both names, first the one that the rename creates.
 
         The created name must be on disk before the other name is removed.
         """
@@ -88,7 +87,7 @@ class Swap:
     def publish(self) -> Place | None:
         """Make the rename that is the commit point; return where the replaced content is now.
 
-        Returns None if nothing was replaced. The caller must verify the replaced content. Raises
+        Returns None if nothing was replaced. The caller must check the replaced content. Raises
         OSError if the rename fails. For example, FileExistsError or FileNotFoundError means that
         another process changed the path first.
         """
@@ -106,10 +105,7 @@ class Swap:
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Complete or undo the change.
-
-        The function ``set_aside`` is called to save edits that can't be restored.
-        """
+        """Complete or undo the change; to save edits that can't be restored, call ``set_aside``."""
         if self.staged is None or self.creates:
             return
         if self.deletes:
@@ -131,7 +127,7 @@ class Swap:
         if digest_of(staged) in {None, self.base, self.new}:
             return
         if self.live is not None and digest_of(self.live) == self.new:
-            exchange(staged, self.live)  # a user's edit is kept
+            exchange(staged, self.live)  # keep a user's edit
         else:
             set_aside(staged)
 
@@ -141,7 +137,7 @@ class Swap:
         if displaced is None:
             return
         if live is None:
-            set_aside(old)  # the folder of the edit is missing
+            set_aside(old)  # the folder from which the edit came is missing
         elif is_gone(live):
             if displaced == self.base and digest_of(staged) == self.new:
                 rename_new(staged, live)
@@ -149,12 +145,12 @@ class Swap:
                 rename_new(old, live)
         elif displaced != self.base and digest_of(live) == self.new:
             rename_new(live, _beside(staged, NEW))
-            rename_new(old, live)  # a user's edit is kept
+            rename_new(old, live)  # keep a user's edit
 
     def roll_forward(self) -> None:
-        """Publish the new content, unless a user edited the files meanwhile.
+        """Publish the new content, unless a user has edited the files in the meantime.
 
-        Call `settle` afterwards.
+        Then call `settle`.
         """
         if self.live is None or self.staged is None:
             return
@@ -171,9 +167,9 @@ class Swap:
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
-        """Undo a publication, unless a user edited the new content meanwhile.
+        """Undo a publication, unless a user has edited the new content in the meantime.
 
-        Call `settle` afterwards.
+        Then call `settle`.
         """
         if self.live is None or self.staged is None:
             return
@@ -199,11 +195,11 @@ class Swap:
                 rename_new(staged, live)
 
     def unknown(self) -> list[Place]:
-        """Return the places with content that is neither ``base`` nor ``new``, such as an edit."""
+        """Return the places with other content than ``base`` and ``new``, such as an edit."""
         return [] if self.staged is None else unknown_in(self.staged, {self.base, self.new})
 
     def clear(self) -> None:
-        """Remove the staged and the replaced content, except content that may be an edit."""
+        """Remove the staged and the replaced content, but keep content that may be an edit."""
         if self.staged is not None:
             for place in _all_beside(self.staged):
                 if digest_of(place) in {self.base, self.new}:
@@ -220,10 +216,10 @@ class Swap:
 
 
 def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
-    """Return the staged names whose content has a digest that isn't in ``known``.
+    """Return the staged names with a digest that isn't in ``known``.
 
-    The staged names are the name itself, and the name with the suffix `OLD` or `NEW`. Names without
-    content are left out.
+    The staged names are the name itself, and the name with the suffix `OLD` or `NEW`. Names that
+    don't exist are left out.
     """
     return [one for one in _all_beside(staged) if digest_of(one) not in {None, *known}]
 
@@ -234,7 +230,7 @@ def is_exchanged(staged: Place) -> bool:
 
 
 def put_in_place(new: Place, live: Place) -> Place:
-    """Exchange new and old content; return where the old content is now."""
+    """Exchange new and old content, and return where the old content is now."""
     try:
         exchange(new, live)
     except ExchangeUnsupported:

@@ -3,7 +3,7 @@
 A walk reads no file, and follows no link that leads out of the sources. Each folder is opened
 relative to its open parent folder. So another process can't redirect the walk by renaming folders.
 Children come before their parent, in the order of `paths.position`. So the result can be merged
-with the database's rows.
+with the rows of the database.
 """
 
 import errno
@@ -37,12 +37,12 @@ WALK_CODES: Final = frozenset(
     "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
     "second-document skill-too-large special-file too-deep too-many-files unreadable".split()
 )
-"""Codes of the findings that a walk makes, before any file is read."""
+"""Codes of the findings that a walk makes before any file is read."""
 
 UNREADABLE: Final = "unreadable"
-"""Code of the finding about a file or folder of a skill that can't be read.
+"""Code of the finding about an unreadable file or folder of a skill.
 
-Such a finding doesn't prove that the file or folder was removed.
+This finding doesn't prove that the file or folder was removed.
 """
 _SAYING: Final = "it can't be read: "
 
@@ -53,7 +53,7 @@ def unreadable(reason: str, path: str | None, severity: Severity = "warning") ->
 
 
 def inaccessible(home: str, finding: Diagnostic) -> SkillInaccessible:
-    """Return the error for reading a skill that has this `unreadable` finding."""
+    """Return the error for reading a skill with this `unreadable` finding."""
     path = f"{home}/{finding.path}" if finding.path else home
     return SkillInaccessible(path=path, reason=finding.message.removeprefix(_SAYING))
 
@@ -62,7 +62,7 @@ _RENAME: Final = "rename the file"
 
 
 class FileStat(NamedTuple):
-    """The stat result of a file. ``path`` is relative to the skill's folder."""
+    """The stat result of a file; ``path`` is relative to the skill's folder."""
 
     path: str
     mode: int
@@ -77,11 +77,10 @@ _FILE: Final = f"FileStat({', '.join(f'{name}=%r' for name in FileStat._fields)}
 
 @dataclass(frozen=True, slots=True)
 class ScannedFolder:
-    """A folder that contains a skill, or a top-level folder that contains no skill.
+    """A folder that contains a skill, or a top-level folder without a skill.
 
-    ``document`` is the name of the skill file, or None if it is missing or must not be read.
-    ``name`` is the last part of the folder's path. ``problems`` are the findings that the walk has
-    made.
+    ``document`` is the name of the skill file; None if it is missing or must not be read. ``name``
+    is the last part of the folder's path. ``problems`` are the findings of the walk.
     """
 
     folder: str
@@ -92,19 +91,19 @@ class ScannedFolder:
 
     @property
     def is_skill(self) -> bool:
-        """True if the folder contains a skill file, even if it can't be read."""
+        """Whether the folder contains a skill file, even if this file can't be read."""
         return self.document is not None or bool(self.problems)
 
     @property
     def unread(self) -> list[Diagnostic]:
-        """The findings about files and folders that can't be read.
+        """The findings about unreadable files and folders.
 
         If there are any, ``files`` is incomplete.
         """
         return [problem for problem in self.problems if problem.code == UNREADABLE]
 
     def with_unread(self, findings: Iterable[Diagnostic]) -> Self:
-        """Return a copy with additional findings about files that can't be read."""
+        """Return a copy with additional findings about unreadable files."""
         return replace(
             self, problems=[*self.problems, *(f for f in findings if f not in self.problems)]
         )
@@ -113,9 +112,9 @@ class ScannedFolder:
     def fingerprint(self) -> str:
         """A digest of the files' stat results and of the findings' codes.
 
-        If it is unchanged, the skill needn't be read again.
+        If it is unchanged, a sync need not read the skill again.
         """
-        # This text equals the repr of all these values, but takes a third of the time.
+        # This text equals the repr of all these values, but is created in a third of the time.
         files = ", ".join([_FILE % file for file in self.files])
         listed = f"[{files}]" if files else repr(self.files)
         codes = [problem.code for problem in self.problems]
@@ -124,13 +123,16 @@ class ScannedFolder:
 
     @property
     def newest_ns(self) -> int:
-        """Time of the latest change of any file or its mode, in nanoseconds; 0 without files."""
+        """The time of the latest change of any file or its mode, in nanoseconds.
+
+        0 without files.
+        """
         return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A finding about a path that is not a skill.
+    """A finding about a path that isn't a skill.
 
     ``lost`` is True if the contents of the folder could not be listed.
     """
@@ -145,7 +147,7 @@ class RootGone(Exception):
 
 
 class RootUnreadable(Exception):
-    """The root of a source can't be listed. The exception's argument is the reason."""
+    """The root of a source can't be listed; the exception's argument is the reason."""
 
 
 class Collector:
@@ -163,7 +165,7 @@ class Collector:
         self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
 
     def add(self, path: str, facts: os.stat_result) -> None:
-        """Add a file, or a finding if it is not a regular file."""
+        """Add a file; if it isn't a regular file, add a finding instead."""
         if not S_ISREG(facts.st_mode):
             message = "a skill can't contain a pipe, a socket or a device"
             self.note("special-file", message, "remove it", path)
@@ -176,7 +178,7 @@ class Collector:
             self.files.append(file)
 
     def finish(self) -> None:
-        """Add findings about exceeded limits, and about names that not all file systems allow."""
+        """Add findings about exceeded limits, and about names that some file systems refuse."""
         self._check_names()
         most = self._limits
         if self._count > most.files:
@@ -216,7 +218,7 @@ class Collector:
 DEPTH_SEEN: Final = 32
 """Maximum depth of folders that the walk visits.
 
-It is larger than the limit for skills, so that skills that are too deep are reported.
+The limit for skills is lower, so that the walk can report skills that are too deep.
 """
 
 Entry: TypeAlias = "os.DirEntry[str]"
@@ -233,9 +235,9 @@ class Walk:
     """A walk of the source at ``root``, an absolute path without links.
 
     ``roots`` are the real paths of all sources. If a link leads into one of them, its target is
-    only listed at the target's real path. A source inside this source is skipped, because the walk
-    of that source lists it. If ``nested``, it is not skipped. Iterating raises `RootGone` or
-    `RootUnreadable`. ``notices`` are complete when the iteration has ended.
+    listed only at the target's real path. A source inside this source is skipped, because its own
+    walk lists it. If ``nested``, it isn't skipped. The iteration raises `RootGone` or
+    `RootUnreadable`. ``notices`` are complete after the iteration.
     """
 
     def __init__(
@@ -250,7 +252,7 @@ class Walk:
         self._lost = 0
 
     def leaves(self, folder: str) -> bool:
-        """Tell whether a folder exists but is skipped, because another source lists it."""
+        """Tell whether a folder exists but is skipped, because another source's walk lists it."""
         is_theirs = any(is_below(folder, one) for one in self._others)
         return is_theirs and os.path.isdir(join(self.root, folder))
 
@@ -269,11 +271,11 @@ class Walk:
             yield from self._visit(root.fd, ROOT, ROOT, 0, None, "")
 
     def one(self, folder: str) -> ScannedFolder | None:
-        """Return the skill in one folder, or None if the folder is missing or has no skill."""
+        """Return the skill in one folder; None if the folder is missing or has no skill."""
         return next((found for found in self.below(folder) if found.folder == folder), None)
 
     def below(self, folder: str) -> Iterator[ScannedFolder]:
-        """Yield the skills in a folder and in the folders below it, as a whole walk would."""
+        """Yield the skills in a folder and its subfolders, in the same way as a whole walk."""
         folder = called_on_disk(folder)
         level = 0 if folder == ROOT else folder.count("/") + 1
         above, _, name = folder.rpartition("/")
@@ -285,7 +287,7 @@ class Walk:
                     yield from self._visit(holder.fd, name, folder, level, None, "")
         except OSError as error:
             if error.errno == errno.ELOOP and not os.path.islink(self.root):
-                return  # the walk reads nothing below a link
+                return  # the walk reads nothing through a link
             self._unreadable(folder, None, "", error)
 
     def _alone(self, holder: Folder, name: str, above: str, level: int) -> Iterator[ScannedFolder]:
@@ -305,7 +307,7 @@ class Walk:
         outer: Collector | None,
         below: str,
     ) -> Iterator[ScannedFolder]:
-        """Visit the folder named ``called`` in the open folder ``above``.
+        """Visit the folder with the name ``called`` in the open folder ``above``.
 
         If the folder is inside a skill, ``outer`` collects the skill's files, and ``below`` is the
         folder's path in that skill, with a slash at the end.
@@ -352,10 +354,11 @@ class Walk:
                             yield found
                     elif (
                         collector is not None and name != ".git"
-                    ):  # not the .git file of a submodule or work tree
+                    ):  # but not the .git file of a submodule or work tree
                         collector.add(storable(below + name), entry.stat(follow_symlinks=False))
                 except OSError as error:
-                    # If the file was removed after the listing, the next sync handles it.
+                    # If another process removed the file after the listing, the next sync handles
+                    # this.
                     self._unreadable(folder, collector, below + name, error)
         finally:
             os.close(here)
@@ -365,10 +368,9 @@ class Walk:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
     def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
-        """Return the skill files among ``named``, with the preferred name first.
+        """Return the skill files among ``named``, the preferred name first.
 
-        A link to the skill file of another skill is left out, because that skill is listed at its
-        real path.
+        A link to another skill's file is left out, because that skill is listed at its real path.
         """
         documents = []
         for entry in named:
@@ -415,7 +417,7 @@ class Walk:
             document, collector.files = (
                 None,
                 [],
-            )  # the stored name doesn't lead to the files
+            )  # the stored name isn't the name on disk
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
 
@@ -460,7 +462,7 @@ class Walk:
             return None
         shared = self._shared() if link.leads is Leads.OUTSIDE else None
         if shared is not None and is_below(link.target, shared):
-            # A pull for several agents creates such links.
+            # a pull for several agents creates such links
             notice = known(storable(link.target), storable(shared), in_project=self._in_project)
             self.notices.append(Notice(storable(child), notice))
             return None
@@ -480,9 +482,9 @@ class Walk:
         return self.root not in personal_folders(os.path.expanduser("~"))
 
     def _shared(self) -> str | None:
-        """Return the real path of the folder to which the links in this agent's folder lead.
+        """Return the real path of the folder to which links in this agent's folder lead.
 
-        Returns None if this source is not the folder of an agent.
+        Returns None if this source isn't the folder of an agent.
         """
         from registry.disk.agents import shared_folder
 
