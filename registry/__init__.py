@@ -1,6 +1,6 @@
 """One SQLite catalogue of all your agent skills, in sync with the folders on disk.
 
-Only the names exported here are public: the modules below this package can change in any version.
+Only the names that this module exports are public: all other modules can change in any version.
 ``docs/python.md`` shows how to use the exported names.
 """
 
@@ -160,9 +160,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used.
+    """Import a public name at its first use.
 
-    Commands such as ``--version`` start faster, because they need none of the names.
+    So commands such as ``--version``, which need none of the names, start faster.
     """
     if name not in __all__:
         raise AttributeError(f"module 'registry' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`SkillRegistry`: the public Python interface, with a method for each operation."""
+"""The class `SkillRegistry`: the public Python interface, with a method for each operation."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
-# Each method imports the code of its operation when it is called, because a listing needs only a
-# small part of the code.
+# Each method imports the code of its operation only when it is called, because a listing needs only
+# a small part of the code.
 
 MAX_NUMBER: Final = 1 << 63
 """Smallest integer that is too large for the database (2 to the power of 63)."""
@@ -63,11 +63,11 @@ def _guarded(facade: type[C]) -> type[C]:
 
 
 def _guard(method: FunctionType) -> Callable[..., Any]:
-    """Wrap a method, so that it checks its arguments and explains failures.
+    """Wrap a method: check its arguments, and explain failures.
 
     The wrapper refuses calls on a closed registry, and converts paths to text.
 
-    It raises `UsageProblem` if an argument is a text instead of a list, or can't be stored. It
+    It raises `UsageProblem` if an argument is a text in place of a list, or can't be stored. It
     raises `DatabaseProblem` if the database is damaged.
     """
     code = method.__code__
@@ -102,7 +102,7 @@ def _guard(method: FunctionType) -> Callable[..., Any]:
 
 
 def _as_text(value: Any) -> Any:
-    """Return a path, or the paths in a list, as text. Return other values unchanged."""
+    """Return a path, or the paths in a list, as text; return other values unchanged."""
     if isinstance(value, list | tuple):
         return [_as_text(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -121,7 +121,7 @@ class SkillRegistry:
     """A catalogue of the skills of all registered sources.
 
     Open it with `SkillRegistry.open`. Several threads may share an object, and several processes
-    may share a database. Methods only raise subclasses of `registry.errors.RegistryError`, unless
+    may share a database. Methods raise only subclasses of `registry.errors.RegistryError`, unless
     an argument has a wrong type.
     """
 
@@ -137,7 +137,7 @@ class SkillRegistry:
         workdir: str | os.PathLike[str] | None = None,
         upgrade: bool = False,
     ) -> Self:
-        """Open the registry at a path or URL, or at the platform's default path if None."""
+        """Open the registry at a path or URL; None means the platform's default path."""
         settings = settings or load_settings(None)
         registry = cls(Core.open(path_or_url, settings, workdir, upgrade=upgrade))
         try:
@@ -150,12 +150,12 @@ class SkillRegistry:
         return registry
 
     def seen_from(self, *folders: str) -> Self:
-        """Return this registry with ``folders`` as the working folders.
+        """Return this registry with ``folders`` as the user's working folders.
 
         If you close one of the two registry objects, the other is also closed.
 
-        If skills of two projects have the same name, the skill of the first folder's project is
-        visible.
+        If skills of two projects have the same name, only the skill of the first folder's project
+        is visible.
         """
         return type(self)(self.core.seen_from(*folders))
 
@@ -186,7 +186,7 @@ class SkillRegistry:
 
     @property
     def path(self) -> str:
-        """The path of the database file, or the address of the server without its password."""
+        """The path of the database file, or the address of the server without the password."""
         return self.core.backend.path
 
     # Read the catalogue
@@ -220,18 +220,18 @@ class SkillRegistry:
         reverse: bool = False,
         **wanted: Unpack[FilterArguments],
     ) -> Iterator[Skill]:
-        """Yield the skills that `list` would return, read in batches of some hundred.
+        """Yield the skills of `list`; they are read in batches of some hundred.
 
-        If a skill is renamed during the iteration, it may be repeated or missed. If the skills are
-        sorted by time, this may also happen to a skill that is changed.
+        If a skill is renamed during the iteration, it may be repeated or missed. In a sort by time,
+        this may also happen to a skill that changes.
         """
         self.core.warn_if_empty()
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
 
     def left_out(self, filters: Filters | None = None) -> int:
-        """Return how many skills `list` leaves out because they are in other projects.
+        """Return how many skills `list` leaves out because they belong to other projects.
 
-        Other projects are projects that don't contain a working folder of this registry.
+        Other projects are those that contain no working folder of this registry.
         """
         return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
@@ -245,19 +245,19 @@ class SkillRegistry:
         offset: int = 0,
         **wanted: Unpack[FilterArguments],
     ) -> Found:
-        """Return a page of search results, the best first. Filters are given as for `list`.
+        """Return a page of search results, the best first.
 
-        If you give several queries (at most 5), their results alternate, and each skill is returned
-        once.
+        Filters have the same form as for `list`. If you give several queries (at most 5), their
+        results alternate, and each skill is returned once.
         """
         self.core.warn_if_empty()
         asked = [*([query] if isinstance(query, str) else query), *queries]
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return skills that are in several folders, and near-duplicates under other names.
+        """Return skills with copies in several folders, and near-duplicates under other names.
 
-        If ``name`` is given, only the copies of this skill are returned. Raises `SkillNotFound`,
+        If ``name`` is given, return only the copies of this skill. Raises `SkillNotFound`,
         `SkillAmbiguous`.
         """
         from registry.catalog.copies import copies
@@ -265,7 +265,7 @@ class SkillRegistry:
         return copies(self.core.reader, name)
 
     def get(self, name: str) -> SkillDetail:
-        """Return all details of a skill, in its current state on disk.
+        """Return all details of a skill, as it is on disk now.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
         """
@@ -274,7 +274,7 @@ class SkillRegistry:
         return get(self.core, name)
 
     def read(self, name: str) -> str:
-        """Return the text of a skill's SKILL.md, in its current state on disk.
+        """Return the current text of a skill's SKILL.md on disk.
 
         Raises `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`, and the errors of
         `get`.
@@ -337,7 +337,7 @@ class SkillRegistry:
         personality: str | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Sequence[Placed]":
-        """Return a skill's rank for a query, and the words of the query that the skill lacks.
+        """Return a skill's rank for a query, and the words of the query that it doesn't contain.
 
         Raises the errors of `why` and `search`.
         """
@@ -351,7 +351,10 @@ class SkillRegistry:
         filters: Filters | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
-        """Search with the test prompts in skills, and return how often each skill is found."""
+        """Search with the test prompts that skills contain.
+
+        Return how often each skill is found.
+        """
         from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
@@ -359,14 +362,12 @@ class SkillRegistry:
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Checked]":
-        """Check folders, or registered skills by name, ref or source.
+        """Check folders, or registered skills by name, ref or source; by default, all sources.
 
-        Without targets, check all sources.
-
-        If ``select`` is given, only findings with these codes are reported. Findings with codes in
-        ``ignore`` are left out. A code that ends in a hyphen, such as ``link-``, means all codes
-        with this prefix. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
-        `SourceElsewhere`, `FindingUnknown`.
+        If ``select`` is given, report only findings with these codes. Leave out findings with codes
+        in ``ignore``. A code that ends with a hyphen, such as ``link-``, means all codes with this
+        prefix. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`,
+        `FindingUnknown`.
         """
         from registry.catalog.check import check
 
@@ -375,7 +376,7 @@ class SkillRegistry:
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Fix]":
-        """Return the fixes that need no judgement; no file is changed.
+        """Return the fixes that need no judgement, without changing files.
 
         Raises the errors of `check`.
         """
@@ -384,7 +385,7 @@ class SkillRegistry:
         return fixes(self.core, targets, select=select, ignore=ignore)
 
     def fix(self, one: "Fix") -> None:
-        """Apply a fix from `fixes`, without changing other bytes. `restore_revision` undoes it.
+        """Apply a fix from `fixes`, without changing other bytes; `restore_revision` undoes it.
 
         Raises `SkillChangedOnDisk` if the file has changed since `fixes` read it, and the errors of
         `update`.
@@ -429,7 +430,7 @@ class SkillRegistry:
 
         return resolve(self.core.reader, name)
 
-    # Changes: disk and database change together, or neither changes
+    # Changes: either disk and database change together, or neither changes
 
     def create(
         self,
@@ -443,7 +444,7 @@ class SkillRegistry:
         source: str | None = None,
         files: Mapping[str, bytes] = MappingProxyType({}),
     ) -> SkillDetail:
-        """Create a skill in a folder of its name, with supporting ``files`` (content by path).
+        """Create a skill in a folder with its name, with supporting ``files`` (bytes by path).
 
         Raises `InvalidName`, `SkillExists`, `SourceUnclear`, `SourceNotFound`, `ChangeRefused`.
         """
@@ -475,12 +476,12 @@ class SkillRegistry:
         force: bool = False,
         copies: bool = False,
     ) -> SkillDetail:
-        """Change the given fields of a skill and leave every other byte unchanged.
+        """Change the given fields of a skill; every other byte stays unchanged.
 
-        In ``files``, the value None removes the file. If ``copies``, the skill's copies on this
-        machine are also changed, all or none. Raises `SkillChangedOnDisk` if the SKILL.md doesn't
-        have the hash ``if_hash``. The default is its hash at the last sync. With ``force``, a
-        changed SKILL.md is no error. Also raises the errors of `get` and `create`.
+        In ``files``, the value None removes a file. If ``copies``, the skill's copies on this
+        machine also change, all or none. Raises `SkillChangedOnDisk` if the SKILL.md doesn't have
+        the hash ``if_hash``, by default its hash at the last sync. With ``force``, a changed
+        SKILL.md is not an error. Also raises the errors of `get` and `create`.
         """
         from registry.changes.update import update_skill
 
@@ -499,7 +500,7 @@ class SkillRegistry:
         )
 
     def rename(self, name: str, new_name: str, *, if_hash: str | None = None) -> SkillDetail:
-        """Rename a skill in its SKILL.md and on disk. The skill keeps its history.
+        """Rename a skill in its SKILL.md and on disk; the skill keeps its history.
 
         Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
         `SkillChangedOnDisk`, `ChangeRefused`, and the errors of `get`.
@@ -511,7 +512,7 @@ class SkillRegistry:
     def delete(
         self, name: str, *, if_hash: str | None = None, force: bool = False, copies: bool = False
     ) -> "Trashed":
-        """Move a skill to the trash (with ``copies``, also its copies).
+        """Move a skill to the trash; with ``copies``, also its copies.
 
         Raises the errors of `update`.
         """
@@ -523,8 +524,8 @@ class SkillRegistry:
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Restore the skill that was deleted last with this name, trash id, or source/folder.
 
-        If a skill's folder or source was removed without the registry, the skill is written from
-        the database into ``source`` (by default, its former source). Raises `NotInTrash` if no
+        If the folder or source of a skill was removed without the registry, the skill is written
+        from the database into ``source`` (default: its former source). Raises `NotInTrash` if no
         deleted skill matches, `SkillExists` if its folder exists again, `NotAllKept` if some files
         aren't stored, and `SourceUnclear`.
         """
@@ -540,9 +541,9 @@ class SkillRegistry:
         return list_trash(self.core)
 
     def empty_trash(self, chosen: "Sequence[Trashed] | None" = None) -> int:
-        """Remove deleted skills permanently; return how many were removed.
+        """Remove deleted skills permanently, and return how many.
 
-        ``chosen`` has the skills to remove. If it is None, all skills in the trash are removed.
+        ``chosen`` has the skills to remove; None means all skills in the trash.
         """
         from registry.changes.trash import empty_trash
 
@@ -551,7 +552,7 @@ class SkillRegistry:
     def undo(self) -> "Sequence[RecordedChange]":
         """Undo the last command or call that changed skills; return its changes, the latest first.
 
-        A returned change describes the change that was undone, by its ``kind`` and ``name``. Raises
+        The ``kind`` and ``name`` of a returned change describe the change that was undone. Raises
         `NothingToUndo` if there is no such command. Raises `ChangeNotUndone` if a skill has changed
         since the command.
         """
@@ -562,7 +563,7 @@ class SkillRegistry:
         return last.changes
 
     def finish_changes(self) -> int:
-        """Finish or undo changes that ended processes left unfinished; return how many there were.
+        """Finish or undo the unfinished changes of ended processes; return how many they are.
 
         `open` also does this.
         """
@@ -573,7 +574,7 @@ class SkillRegistry:
     # Earlier versions of skills
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the revisions of a current or removed skill, the newest first.
+        """Return the revisions of a skill, which may be removed, the newest first.
 
         Raises the errors of `get`.
         """
@@ -587,7 +588,7 @@ class SkillRegistry:
         return self._history(name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
-        """Return the diff between two revisions of a skill. See `History.diff`.
+        """Return the diff between two revisions of a skill; see `History.diff`.
 
         ``NAME@LABEL`` compares this version with the current files.
         """
@@ -606,7 +607,7 @@ class SkillRegistry:
         return compare(self.core, name, other)
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
-        """Restore the files of a revision. See `History.restore`, and `update` for ``copies``."""
+        """Restore the files of a revision; see `History.restore`, and `update` for ``copies``."""
         from registry.changes.create import detail_after
 
         return detail_after(self.core, self._history(name).restore(number, copies=_every(copies)))
@@ -619,7 +620,7 @@ class SkillRegistry:
     def prune(
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
-        """Remove all revisions of each skill except the newest ``keep`` revisions.
+        """Delete all revisions of each skill except the newest ``keep`` ones.
 
         See `changes.history.prune`.
         """
@@ -630,7 +631,7 @@ class SkillRegistry:
     # Versions: labels for the files that a skill had
 
     def versions(self, name: str) -> Sequence[SkillVersion]:
-        """Return the versions of a skill, the newest first. Raises as `resolve`."""
+        """Return the versions of a skill, the newest first. Raises the errors of `resolve`."""
         from registry.publish.versions import list_versions
 
         return list_versions(self.core, name)
@@ -648,7 +649,7 @@ class SkillRegistry:
     def deprecate_version(
         self, handle: str, reason: str, *, replacement: str | None = None, as_admin: bool = False
     ) -> SkillVersion:
-        """Mark the version ``NAME@LABEL`` as deprecated: it is still used, with a warning.
+        """Mark the version ``NAME@LABEL`` as deprecated; it stays in use, with a warning.
 
         Raises `VersionNotFound`, `SourceNotYours`, and the errors of `resolve`.
         """
@@ -668,8 +669,9 @@ class SkillRegistry:
     ) -> SkillVersion:
         """Withdraw the version ``NAME@LABEL``.
 
-        It is only installed if a lock file lists it. If the skill has the files of this version
-        now, only the owner of its source still sees the skill. Raises as `deprecate_version`.
+        It is installed only if a lock file lists it. If the skill has the files of this version
+        now, only the owner of its source still sees the skill. Raises the errors of
+        `deprecate_version`.
         """
         from registry.publish.versions import set_state
 
@@ -678,7 +680,7 @@ class SkillRegistry:
         )
 
     def reactivate_version(self, handle: str, *, as_admin: bool = False) -> SkillVersion:
-        """Undo `deprecate_version` or `yank_version`. Raises as `deprecate_version`."""
+        """Undo `deprecate_version` or `yank_version`. Raises the errors of `deprecate_version`."""
         from registry.publish.versions import set_state
 
         return set_state(self.core, handle, "active", as_admin=as_admin)
@@ -688,10 +690,10 @@ class SkillRegistry:
     def pull(
         self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
     ) -> "Sequence[InstallResult]":
-        """Install skills below the folder ``to``, each in a folder with the skill's name.
+        """Install skills in the folder ``to``; each gets a folder with its name.
 
-        If ``agents`` are given, ``to`` is a project, and the skills are installed into the folders
-        of these agents in the project.
+        If ``agents`` are given, ``to`` is a project, and the skills are installed into the
+        project's folders for these agents.
         """
         from registry.install.pull import pull
         from registry.install.targets import InstallOptions, InstallTarget
@@ -719,9 +721,9 @@ class SkillRegistry:
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
     ) -> "Sequence[InstallResult]":
-        """Compare the skills installed in a folder with ``skills``.
+        """Compare the skills that are installed in a folder with ``skills``.
 
-        If ``skills`` is None, all installed skills are compared with the registry.
+        If ``skills`` is None, compare all installed skills with the registry.
         """
         from registry.install.pull import check
         from registry.install.targets import InstallTarget
@@ -729,9 +731,9 @@ class SkillRegistry:
         return check(self.core, skills, InstallTarget.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
-        """Publish skills for agent skill discovery (RFC 0.2.0) below the folder ``to``.
+        """Export skills for agent skill discovery (RFC 0.2.0) into the folder ``to``.
 
-        Writes an index and, for each skill, its SKILL.md or an archive.
+        This writes an index and, for each skill, its SKILL.md or an archive.
         """
         from registry.install.export import export
 
@@ -740,7 +742,7 @@ class SkillRegistry:
     def export_git(
         self, to: str, kind: str = "catalogue", name: str = "", personality: str | None = None
     ) -> "GitExport":
-        """Write the git repository that agents' own clients install from, to the folder ``to``.
+        """Write a git repository, from which agents' own clients install, to the folder ``to``.
 
         ``kind`` and ``name`` choose the repository as in the addresses of the web catalogue:
         ``catalogue``, ``source``, ``tag``, ``personality`` or ``skill``.
@@ -768,9 +770,9 @@ class SkillRegistry:
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the selected skills of this source.
 
-        ``skills`` selects skills by name. If ``skills`` is empty and ``every`` is True, all skills
-        are selected. Otherwise the source's only skill is selected. If the source has several
-        skills, the function ``choose`` selects some of them.
+        ``skills`` are the names of the skills to select. If ``skills`` is empty and ``every`` is
+        True, all skills are selected. Otherwise the source's only skill is selected; if there are
+        several, the function ``choose`` selects some of them.
         """
         from registry.remotes.sources import skills_at
 
@@ -779,7 +781,7 @@ class SkillRegistry:
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill and its remote original.
+        """Return the diff between a skill and its upstream skill in a remote source.
 
         ``name`` is the name of a skill or of an installed copy.
         """
@@ -790,7 +792,7 @@ class SkillRegistry:
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
-        """Create a skill from the single skill in an archive, and return it."""
+        """Create a skill from an archive with a single skill, and return it."""
         from registry.install.imports import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
@@ -828,11 +830,10 @@ class SkillRegistry:
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
-        The toolset is limited to a source, a scope or a personality, if given, and to the projects
-        that contain ``workdir`` (by default, the registry's). If ``read_only``, it has no tools
-        that change skills. ``person`` and ``token`` name the user of a token, who becomes the
-        author of proposals. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`,
-        `PersonalityNotFound`.
+        It is limited to the given source, scope or personality, and to the projects that contain
+        ``workdir`` (default: the registry's). If ``read_only``, it has no tools that change skills.
+        ``person`` and ``token`` name the user of a token, who becomes the author of proposals.
+        Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
@@ -850,16 +851,16 @@ class SkillRegistry:
         style: "Style" = "xml",
         max_chars: int | None = None,
     ) -> "PromptText":
-        """Return the catalogue for a system prompt, as XML or Markdown, with at most ``max_chars``.
+        """Return the list of skills for a system prompt, as XML or Markdown.
 
-        Raises `PersonalityNotFound`.
+        It has at most ``max_chars`` characters. Raises `PersonalityNotFound`.
         """
         from registry.catalog.prompt import prompt
 
         return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
-        """Return all visible skills by name, each with the decision whether a personality sees it.
+        """Return all visible skills by name; each has a decision whether a personality sees it.
 
         A decision contains its reason. Raises `PersonalityNotFound`.
         """
@@ -869,7 +870,7 @@ class SkillRegistry:
         return [(skill, choice) for _, skill, choice in of.decisions(self.core.reader, named)]
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters for `list` and `search` that match the skills that a personality sees now.
+        """Return filters for `list` and `search` that select the skills that a personality sees.
 
         Raises `PersonalityNotFound`.
         """
@@ -880,7 +881,7 @@ class SkillRegistry:
     # Sources and sync
 
     def sources(self, *, counted: bool = True) -> Sequence[Source]:
-        """Return all sources, sorted by precedence, the highest first.
+        """Return all sources in order of precedence, the highest first.
 
         If ``counted``, each source has the number of its skills.
         """
@@ -916,9 +917,9 @@ class SkillRegistry:
 
         The next sync fetches the pinned version. On a server, only the members of ``team`` see the
         source; if it is empty, all roles see it. An admin can set another ``owner``. Raises
-        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `RemoteProblem` if the remote does not
-        have the branch or tag, `SourceNotYours`, and `AdminNeeded` if ``as_admin`` is given by a
-        role that is not an admin.
+        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `SourceNotYours`. Raises `RemoteProblem`
+        if the remote repository doesn't have the branch or tag. Raises `AdminNeeded` if
+        ``as_admin`` is given and the role isn't an admin.
         """
         from registry.remotes.sources import update
 
@@ -932,22 +933,22 @@ class SkillRegistry:
         as_admin: bool = False,
         shown: Collection[str | None] | None = None,
     ) -> int:
-        """Trust the quarantined skills of a remote source; return how many.
+        """Trust the quarantined skills of a remote source, and return how many they are.
 
-        Trust covers the files that the skills have now. If a later version of a skill has other
+        The trust is for the current files of the skills. If a later version of a skill has other
         files and security errors, the skill is quarantined again. If ``shown`` is given, the skills
-        are trusted only if ``shown`` has exactly their tree hashes. If ``revoke``, the method does
-        the opposite: it quarantines all skills with security errors again. Raises `SourceNotFound`.
-        Raises `TrustOutdated` if the skills differ from ``shown``.
+        are trusted only if ``shown`` has exactly their tree hashes. If ``revoke``, the method
+        instead quarantines all skills with security errors again. Raises `SourceNotFound`. Raises
+        `TrustOutdated` if the skills have other hashes than ``shown``.
         """
         from registry.remotes.sources import trust
 
         return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
-        """Ask the remotes of sources for newer versions; return the sources with ``behind`` set.
+        """Query remote sources for newer versions; return the sources with ``behind`` set.
 
-        ``behind`` tells whether the remote has a newer version.
+        ``behind`` tells whether the remote source has a newer version.
         """
         from registry.remotes.sources import asked
 
@@ -958,7 +959,7 @@ class SkillRegistry:
 
         Afterwards, this machine syncs the source.
 
-        This is only needed on a server. If ``as_admin``, you can also adopt a source of another
+        This is necessary only on a server. If ``as_admin``, you can also adopt a source of another
         role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.sync.sources import adopt
@@ -968,15 +969,15 @@ class SkillRegistry:
     def remove_source(self, name: str, *, as_admin: bool = False) -> Source:
         """Remove a source and its skills from the registry.
 
-        Folders on disk stay, except the registry's own checkout of a remote source. Raises
-        `SourceNotFound`, `SourceNotYours`, `AdminNeeded`.
+        Folders on disk stay, except the checkout of a remote source. Raises `SourceNotFound`,
+        `SourceNotYours`, `AdminNeeded`.
         """
         from registry.remotes.sources import remove
 
         return remove(self.core, name, as_admin=as_admin)
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
-        """Return the well-known skill folders that exist below ``home`` and ``project``."""
+        """Return the well-known skill folders that exist in ``home`` and ``project``."""
         from registry.sync.sources import discover
 
         return list(discover(self.core, home, project))
@@ -1024,8 +1025,8 @@ class SkillRegistry:
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
         """Sync in a thread whenever files change, and call ``on_change`` with each report.
 
-        The watch ends at the end of its ``with`` block. There, an error of ``on_change`` is raised.
-        See `Watching`.
+        The watch ends at the end of its ``with`` block, which raises an error of ``on_change``, if
+        any. See `Watching`.
         """
         from registry.sync.watch import Watching
 
@@ -1034,13 +1035,13 @@ class SkillRegistry:
     # Manage the database itself
 
     def tokens(self) -> "Tokens":
-        """Return the tokens for the web catalogue. See `changes.tokens`."""
+        """Return the tokens for the web catalogue; see `changes.tokens`."""
         from registry.changes.tokens import Tokens
 
         return Tokens(self.core)
 
     def create_database(self) -> None:
-        """Create the database, or upgrade its schema, as the first write would do."""
+        """Create the database or upgrade its schema, without waiting for the first write."""
         self.core.create_database()
 
     def database_info(self) -> "DatabaseInfo":
@@ -1050,22 +1051,25 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return descriptions of damage in the database, and of unfinished changes of other users.
 
-        If none are found and ``contents`` is True, also finds stored files that don't match their
-        hashes.
+        If there are none and ``contents`` is True, also look for stored files that don't match
+        their hashes.
         """
         from registry.changes.unfinished import foreign_changes
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # Leave out the stored texts and bytes: `hash_mismatches` checks them, and a sync can store
-        # them again.
+        # Leave out the stored texts and bytes, because `hash_mismatches` checks them, and a sync
+        # can store them again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits
         return found if found or not contents else list(hash_mismatches(self.core.reader, limits))
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
-        """Write a consistent copy of the database to the file ``target``, which must not exist."""
+        """Write a consistent copy of the database to the file ``target``.
+
+        The file must not exist, unless ``overwrite``.
+        """
         from registry.db.open import file_path
 
         self.core.backend.backup(file_path(target), overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""The context of every operation: settings, reader and writer of the database, host, usage.
+"""The context of all operations: settings, reader and writer of the database, host, usage.
 
 The host is this machine's name. The usage counts how often tools use each skill.
 """
@@ -33,22 +33,19 @@ UNEXPECTED: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions that any operation may raise if a stored value has the wrong type."""
+"""Exceptions that any operation can raise if a stored value has a wrong type."""
 
 
 class Follower(Protocol):
-    """An object that uses an open database in its own thread."""
+    """An object with its own thread that uses an open database."""
 
     def end(self) -> None:
-        """Stop, and wait until it has stopped."""
+        """Stop the thread, and wait until it has stopped."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """The state that all views of one open database share.
-
-    See `Core.seen_from` about views.
-    """
+    """The state that all views of one open database share; see `Core.seen_from`."""
 
     writer: Writer | None = None
     closed: bool = False
@@ -57,11 +54,11 @@ class _Shared:
 
 
 class Core:
-    """An open database with its settings; safe for many threads.
+    """An open database with its settings; threads can share it.
 
-    ``on_warning`` is called with a message for the user, in the thread that has the warning. By
-    default the message is logged. ``folders`` are the working folders of the user; they decide
-    which projects' skills are visible.
+    ``on_warning`` is called with a message for the user, in the thread in which the warning occurs.
+    By default, the message is logged. ``folders`` are the user's working folders; they decide which
+    projects' skills are visible.
     """
 
     reader: Reader
@@ -85,12 +82,11 @@ class Core:
         *,
         upgrade: bool = False,
     ) -> Self:
-        """Open a database. If it does not exist, it counts as empty.
+        """Open a database; a missing database counts as empty.
 
-        A file with an older schema is always upgraded. A database on a server is only upgraded if
-        ``upgrade``; otherwise `DatabaseBehind` is raised. ``workdir`` is the working folder of the
-        user. The default is the working folder of the process. Raises `DatabaseProblem` and its
-        subclasses.
+        A file with an older schema is always upgraded. A database on a server is upgraded only if
+        ``upgrade``; otherwise this raises `DatabaseBehind`. ``workdir`` is the working folder of
+        the user; the default is that of the process. Raises `DatabaseProblem` and its subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)
@@ -107,7 +103,7 @@ class Core:
         return core
 
     def close(self) -> None:
-        """End the followers, write the usage counts, and close all connections.
+        """Stop the followers, write the usage counts, and close all connections.
 
         A second call does nothing.
         """
@@ -123,7 +119,7 @@ class Core:
 
     @property
     def followers(self) -> set[Follower]:
-        """The followers that end when the database is closed."""
+        """The followers, which stop when the database is closed."""
         return self._shared.followers
 
     @property
@@ -175,10 +171,7 @@ class Core:
 
     @property
     def writer(self) -> Writer:
-        """The writer.
-
-        Its first use opens the writer, and creates the database if it is missing.
-        """
+        """The writer; its first use opens it, and creates the database if it is missing."""
         shared = self._shared
         if shared.writer is None:
             if self.reader.empty:
@@ -188,18 +181,18 @@ class Core:
 
     @property
     def host(self) -> str:
-        """This machine's name in the database.
+        """The name of this machine in the database.
 
         Only the sources of this machine are synced and changed.
         """
         return self.backend.host
 
     def warn(self, text: str) -> None:
-        """Warn the user that a side task failed, although the request itself succeeded."""
+        """Warn the user that a secondary task failed, although the request itself succeeded."""
         self.on_warning(masked(text))
 
     def warn_if_empty(self) -> None:
-        """Warn once if there is no database yet, so that missing skills don't go unnoticed."""
+        """If there is no database yet, warn once, because otherwise the user may not notice it."""
         if self._shared.told_empty or not self.reader.empty:
             return
         self.tell_no_more_that_it_is_empty()
@@ -209,14 +202,14 @@ class Core:
         )
 
     def tell_no_more_that_it_is_empty(self) -> None:
-        """Suppress the warning of `warn_if_empty`, for a caller with its own message."""
+        """Turn off the warning of `warn_if_empty`, because the caller prints its own message."""
         self._shared.told_empty = True
 
     def damage(self) -> DatabaseProblem | None:
-        """Return the damage of the database, or None.
+        """Return the damage of the database; None if there is none.
 
-        Call it if an operation failed for an unknown reason: a damaged or forged row may contain
-        any value.
+        Call this method if an operation failed for an unknown reason, because a damaged or forged
+        row may contain any value.
         """
         from registry.db.read.corruption import find_corruption
 
@@ -263,7 +256,7 @@ def _check_alone(backend: Backend) -> None:
 def _here() -> list[str]:
     try:
         return [os.getcwd()]
-    except OSError:  # the folder no longer exists, so it isn't in a project
+    except OSError:  # the folder no longer exists, so it belongs to no project
         return []
 
 

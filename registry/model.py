@@ -1,6 +1,6 @@
-"""The values of the registry as frozen dataclasses.
+"""The values of the registry, as frozen dataclasses.
 
-Packages above this module pass them to each other and to the user.
+The packages that import this module pass them to each other and to the user.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, g
 
 
 class Value:
-    """The base of all public values. It converts them to JSON.
+    """The base class of all public values, which converts them to JSON.
 
-    If a class lists its ``KEYS``, its JSON has only these attributes. Otherwise its JSON has all
-    fields of the class.
+    If a class has ``KEYS``, its JSON has only these attributes. Otherwise its JSON has all fields
+    of the class.
     """
 
     __slots__ = ()
@@ -28,7 +28,7 @@ class Value:
 
 
 def record(value: object) -> Any:
-    """Return ``value`` as JSON: a dataclass becomes an object, with null for unknown values.
+    """Return ``value`` as JSON; a dataclass becomes an object, with null for unknown values.
 
     The keys of the object are the fields in declared order, or the ``KEYS`` of the class.
     """
@@ -42,8 +42,8 @@ def record(value: object) -> Any:
 def shallow_record(value: object) -> dict[str, Any]:
     """Return a dataclass as `record` does, without converting the values of its fields.
 
-    It is the ``default`` function of a JSON encoder, which writes long listings this way. Raises
-    TypeError if ``value`` is not a dataclass.
+    This is the ``default`` function of the JSON encoder that writes long listings. Raises TypeError
+    if ``value`` isn't a dataclass.
     """
     kind = type(value)
     if kind not in _READERS:
@@ -51,13 +51,13 @@ def shallow_record(value: object) -> dict[str, Any]:
         _READERS[kind] = (
             keys,
             attrgetter(*keys, keys[0]),
-        )  # with two or more keys attrgetter returns a tuple
+        )  # with two or more keys, attrgetter returns a tuple
     keys, read = _READERS[kind]
     return dict(zip(keys, read(value), strict=False))
 
 
 def keys_of(kind: type) -> Sequence[str]:
-    """Return the keys of a dataclass in JSON. Raises TypeError if ``kind`` is not a dataclass."""
+    """Return the keys of a dataclass in JSON. Raises TypeError if ``kind`` isn't a dataclass."""
     declared = fields(kind)
     return getattr(kind, "KEYS", ()) or [entry.name for entry in declared]
 
@@ -72,9 +72,9 @@ JsonValue: TypeAlias = (
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-"""All scopes, the strongest first.
+"""All scopes, the one with the highest precedence first.
 
-A skill shadows skills with the same name in weaker scopes.
+A skill shadows skills with the same name in scopes of lower precedence.
 """
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -95,7 +95,7 @@ SECURITY_CODES: Final = frozenset(
     "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
     "tool-shadowing unchecked-text untraceable-execution zero-width-character".split()
 )
-"""Codes of findings about security: they concern what a skill may do.
+"""Codes of security findings, which are about the actions of a skill.
 
 All other codes are about the format of a skill.
 """
@@ -111,19 +111,16 @@ Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
-"""Spellings of the skill file's name.
-
-If a folder has several of them, the first in this list is used.
-"""
+"""Spellings of the skill file's name; if a folder has several, the first in this list is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic(Value):
-    """One finding about a skill.
+    """A finding about a skill.
 
     ``code`` is in kebab-case, never changes, and decides the ``category``. ``line`` counts from 1
     in ``path``, which is relative to the skill's folder (None means the folder itself). ``fix``
-    describes the repair.
+    describes how to repair the problem.
     """
 
     KEYS: ClassVar = ("code", "severity", "category", "path", "line", "message", "fix")
@@ -142,7 +139,7 @@ class Diagnostic(Value):
 
     @property
     def sort_key(self) -> tuple[bool, int, str, int, str, str]:
-        """The key for sorting: security findings first, then by severity, then by path and line."""
+        """The sort key: security findings first, then by severity, path and line."""
         severity = SEVERITIES.index(self.severity)
         is_format = self.code not in SECURITY_CODES
         return is_format, severity, self.path or "", self.line or 0, self.code, self.message
@@ -150,10 +147,7 @@ class Diagnostic(Value):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Value):
-    """One parameter that a skill declares.
-
-    ``default`` is None if the parameter has no default.
-    """
+    """A parameter that a skill declares; ``default`` is None if it has no default."""
 
     name: str
     type: str
@@ -164,10 +158,10 @@ class Parameter(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The parsed SKILL.md, with its values in canonical fields.
+    """A parsed SKILL.md, with its values in canonical fields.
 
     ``text`` is the whole decoded file without its byte order mark. ``body`` is the Markdown after
-    the front matter, and ``body_line`` the line (from 1) on which it starts. ``front_matter`` has
+    the front matter, and ``body_line`` is its first line (counted from 1). ``front_matter`` has
     every scalar as text. If the file has no name, ``name`` is the folder's name. Times are UTC, ISO
     8601, ending in ``Z``. ``usable`` is False if any diagnostic is an error.
     """
@@ -200,11 +194,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Origin(Value):
-    """The remote from which a skill comes.
+    """The remote source from which a skill comes.
 
-    ``ref`` is the pin of the source; None means the remote's default branch. ``commit`` is the
-    version that was read last (a digest if the source isn't git). ``path`` is the skill's folder in
-    the remote.
+    ``ref`` is the pin of the source; None means the default branch. ``commit`` is the version that
+    was read last (a digest if the source isn't a git repository). ``path`` is the skill's folder in
+    the remote source.
     """
 
     url: str
@@ -215,12 +209,12 @@ class Origin(Value):
 
 @dataclass(frozen=True, slots=True)
 class Remote(Value):
-    """The remote of which a source is a checkout.
+    """The address behind a source whose folder is a checkout.
 
-    ``kind`` is its protocol: git, archive, site, hub, or a kind that a package adds. ``part``: only
-    this folder of the remote is read. ``only``: only skills with these names are read. ``version``
-    is the version that was fetched last (a commit, for git), and ``fetched_at`` the time of this
-    fetch. ``behind``: whether the remote has a newer version; None if unknown.
+    ``kind`` is its protocol: git, archive, site, hub, or a kind that a package adds. If ``part`` is
+    given, only this folder is read. If ``only`` is given, only skills with these names are read.
+    ``version`` is the version that was fetched last (a commit, for git), and ``fetched_at`` is the
+    time of this fetch. ``behind`` tells whether there is a newer version; None if this is unknown.
     """
 
     kind: str
@@ -237,15 +231,15 @@ class Remote(Value):
 class Source(Value):
     """A registered folder that contains skills.
 
-    If two sources have a skill of the same name, a higher ``priority`` wins. ``host`` is the
-    machine that has the folder. It is empty in a SQLite file, because all folders are on this
-    machine. ``remote``: the remote of which the folder is a checkout; such a source is read-only.
-    ``held``: the number of its quarantined skills.
+    If two sources of the same scope have a skill with the same name, the higher ``priority`` wins.
+    ``host`` is the machine that has the folder. It is empty in a SQLite file, because all folders
+    are on this machine. If the folder is a checkout, ``remote`` is its remote source, and the
+    source is read-only. ``held`` is the number of its quarantined skills.
 
     On a server, ``owner`` is the role that may change the source, ``own`` is True if the current
-    role is the owner, and ``team`` is the team that sees the source (None means all roles).
-    ``review``: changes that are published, or made through tools, must be approved first.
-    ``precedence``: the number with which an admin ranks the source among the sources of all owners.
+    role is the owner, and ``team`` is the team that sees the source (None means all roles). If
+    ``review``, changes that are published or made through tools need approval. ``precedence`` is
+    the number with which an admin ranks the source among the sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
@@ -273,7 +267,7 @@ class Source(Value):
 
     @property
     def last_sync(self) -> datetime | None:
-        """``last_sync_at`` as a datetime with its zone; None if the source was never synced.
+        """``last_sync_at`` as a datetime with a time zone; None if the source was never synced.
 
         Raises ValueError if the database contains an invalid time.
         """
@@ -282,13 +276,13 @@ class Source(Value):
 
 @dataclass(frozen=True)
 class Skill(Value):
-    """One skill as listings show it. It is identified by its source and folder.
+    """A skill as listings show it; its source and folder identify it.
 
     ``ref`` is the shortest text (a name, or source/name) that finds exactly this skill. ``folder``
-    is the folder below the source's root (``.`` is the root itself), and ``path`` is its absolute
-    path. ``copies`` are the refs of other skills with the same name and the same files; only one of
-    them is listed. The class has no slots: `db.read.skills` fills ``__dict__`` directly, which
-    makes a long listing three times faster.
+    is the folder relative to the source's root (``.`` is the root itself), and ``path`` is its
+    absolute path. ``copies`` are the refs of other skills with the same name and the same files;
+    only one of them is listed. The class has no slots: `db.read.skills` fills ``__dict__``
+    directly, which makes a long listing three times faster.
     """
 
     KEYS: ClassVar = tuple(
@@ -320,16 +314,16 @@ class Skill(Value):
 
     @property
     def created(self) -> datetime:
-        """``created_at`` as a datetime with its zone.
+        """``created_at`` as a datetime with a time zone.
 
-        Raises ValueError if the database contains an invalid time. Listings may print such a text,
-        but calculations must not use it.
+        Raises ValueError if the database contains an invalid time. Listings may print an invalid
+        time, but calculations must not use it.
         """
         return datetime.fromisoformat(self.created_at)
 
     @property
     def updated(self) -> datetime:
-        """``updated_at`` as a datetime with its zone. Raises ValueError as `created` does."""
+        """``updated_at`` as a datetime with a time zone. Raises ValueError as `created` does."""
         return datetime.fromisoformat(self.updated_at)
 
 
@@ -337,7 +331,7 @@ class Skill(Value):
 class PinnedSkill(Skill):
     """A version of a skill, ``NAME@LABEL``, to install or export; ``pin`` is the label.
 
-    The hashes are those of the version. The other values are those of the skill now.
+    The hashes are those of the version. The other values are those of the current skill.
     """
 
     pin: str
@@ -347,9 +341,9 @@ class PinnedSkill(Skill):
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match.
 
-    ``confidence``: the share of the query that the skill's name, tags and description contain, from
-    0 to 1. ``alike``: refs of copies and near-duplicates that also match the query, but are not
-    listed.
+    ``confidence`` is the share of the query that the skill's name, tags and description contain,
+    from 0 to 1. ``alike`` has the refs of copies and near-duplicates that also match the query, but
+    aren't listed.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "score", "snippet", "confidence", "alike")
@@ -374,17 +368,17 @@ class SkillFile(Value):
 
 
 VersionState: TypeAlias = Literal["active", "deprecated", "yanked"]
-"""The state of a version: in use, still offered with a warning, or withdrawn."""
+"""The state of a version: in use, still available with a warning, or withdrawn."""
 
 VERSION_STATES: Final[tuple[VersionState, ...]] = get_args(VersionState)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(Value):
-    """A change of the state of a version, or its creation: time, reason and author.
+    """The creation of a version, or a change of its state: time, reason and author.
 
-    ``replacement`` names what to use instead. ``role`` is recorded by a server itself; ``host``,
-    ``tool`` and ``client`` are what the client reported.
+    ``replacement`` names an alternative. A server itself records ``role``. The client reports
+    ``host``, ``tool`` and ``client``.
     """
 
     state: VersionState
@@ -401,8 +395,8 @@ class VersionChange(Value):
 class SkillVersion(Value):
     """A version of a skill: a label for one set of files, which never changes.
 
-    ``current`` tells whether the skill has these files now. ``history`` has its creation and all
-    changes of its state, the oldest first.
+    ``current`` tells whether the skill has these files now. ``history`` has the creation of the
+    version and all changes of its state, the oldest first.
     """
 
     KEYS: ClassVar = tuple(
@@ -422,7 +416,7 @@ class SkillVersion(Value):
 
     @property
     def author(self) -> str | None:
-        """The role of a server that created the version, or the client that a file recorded."""
+        """The role of a server that created the version; for a file, the client."""
         return self.history[0].role or self.history[0].client
 
     @property
@@ -437,7 +431,7 @@ class SkillVersion(Value):
 
     @property
     def replacement(self) -> str | None:
-        """What to use instead of a deprecated or yanked version."""
+        """The alternative to a deprecated or yanked version."""
         return self.history[-1].replacement
 
     @property
@@ -454,8 +448,8 @@ class SkillVersion(Value):
 class SkillDetail(Skill):
     """A skill with all known facts.
 
-    ``quarantined``: agents don't see the skill until a user trusts its source. ``versions`` are the
-    versions with exactly these files; usually there is one or none.
+    If ``quarantined``, agents don't see the skill until a user trusts its source. ``versions`` are
+    the versions with exactly these files, usually one or none.
     """
 
     KEYS: ClassVar = (
@@ -472,7 +466,7 @@ class SkillDetail(Skill):
     required_tools: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     location: str
-    """The absolute path of the skill file, or of the folder if there is no skill file."""
+    """The absolute path of the skill file; if there is none, of the folder."""
     quarantined: bool = False
     versions: tuple[SkillVersion, ...] = ()
 
@@ -484,7 +478,7 @@ S_co = TypeVar("S_co", bound=Skill, covariant=True)
 class Page(Sequence[S_co], Generic[S_co]):
     """Some skills of a listing or a search.
 
-    ``total`` is the number of all skills that match, without a limit.
+    ``total`` is the number of all matching skills, without a limit.
     """
 
     items: tuple[S_co, ...]
@@ -508,10 +502,10 @@ class Page(Sequence[S_co], Generic[S_co]):
 class Found(Page[SearchHit]):
     """A page of search hits; in ``total``, a skill and its near-duplicates count once.
 
-    ``confidence``: the highest confidence of the best hits. If it is so low that probably no skill
-    fits, ``missing`` are the words of the query that no hit contains, and ``shorter`` are shorter
-    queries to try; otherwise both are empty. ``respelled`` has pairs of a typed word and the word
-    that was searched instead.
+    ``confidence`` is the highest confidence of the best hits. If it is so low that probably no
+    skill fits, ``missing`` has the words of the query that no hit contains, and ``shorter`` has
+    shorter queries to try. Otherwise both are empty. ``respelled`` has pairs: a typed word, and the
+    word that was searched for instead.
     """
 
     confidence: float

@@ -1,6 +1,6 @@
-"""Settings: a YAML file in which every key is optional.
+"""Settings: a YAML file in which all keys are optional.
 
-If a key is unknown, the error names a similar key.
+For an unknown key, the error names a similar key.
 """
 
 import os
@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Limits:
     """Limits of one skill.
 
-    ``depth`` is the number of folders from the source down to the skill's own folder.
-    ``document_bytes`` and ``skill_bytes`` are in bytes.
+    ``depth`` is the number of folders from the source to the skill's folder. ``document_bytes`` and
+    ``skill_bytes`` are in bytes.
     """
 
     document_bytes: int = 1 << 20
@@ -42,8 +42,8 @@ Unknown: TypeAlias = Literal["allow", "deny", "warn"]
 class GlobalIngest:
     """Which skills of personal, community and bundled sources a personality sees.
 
-    ``allow`` and ``deny`` contain skills by ``name`` or ``source/name``. Tags are casefolded, like
-    stored tags.
+    ``allow`` and ``deny`` contain skills as ``name`` or ``source/name``. Tags are casefolded, as
+    stored tags are.
     """
 
     mode: Mode = "capability"
@@ -56,7 +56,7 @@ class GlobalIngest:
 
 @dataclass(frozen=True, slots=True)
 class Personality:
-    """A visibility policy with a name: its tools, its team source, and the skills that it sees."""
+    """A named visibility policy: its tools, its team source, and the skills that it sees."""
 
     name: str
     toolset: Names = frozenset()
@@ -68,14 +68,14 @@ class Personality:
 class Settings:
     """The settings.
 
-    ``usage``: count how often tools use each skill. ``store_files``: store the bytes of supporting
-    files in the database. ``host``: the name of this machine on a shared server, by default its
-    network name. ``tool_description_chars``: maximum length of a tool's description that lists the
-    available skills, in characters. ``strict``: in MCP's ``skills/list``, use only the front matter
-    types that strict clients accept. ``source_kinds``: the enabled kinds of remote sources that
-    packages add (`remotes.kinds`). ``hosts``: short names for the address before ``owner/repo``.
-    ``tokens``: the token with which to publish to a registry, by the registry's URL. ``semantic``:
-    the folder of a model for sentence vectors (`catalog.search.meaning`).
+    ``usage`` counts how often tools use each skill. ``store_files`` stores the bytes of supporting
+    files in the database. ``host`` is the name of this machine on a shared server, by default its
+    network name. ``tool_description_chars`` is the maximum length of a tool's description that
+    lists the available skills, in characters. ``strict`` uses, in MCP's ``skills/list``, only the
+    front matter types that strict clients accept. ``source_kinds`` has the enabled kinds of remote
+    sources that packages add (`remotes.kinds`). ``hosts`` has short names for the address before
+    ``owner/repo``. ``tokens`` has the tokens with which to publish, by the URL of the registry.
+    ``semantic`` is the folder of a model for sentence vectors (`catalog.search.meaning`).
     """
 
     default_source: str | None = None
@@ -100,7 +100,7 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder of data that the registry can fetch again (the platform's cache folder)."""
+    """Return the folder for data that can be fetched again (the platform's cache folder)."""
     from platformdirs import user_cache_path
 
     return user_cache_path(APPLICATION, appauthor=False)
@@ -112,24 +112,24 @@ def default_database() -> Path:
 
 
 def default_settings_file() -> Path:
-    """Return the settings file of the platform's configuration folder."""
+    """Return the path of the settings file in the platform's configuration folder."""
     from platformdirs import user_config_path
 
     return user_config_path(APPLICATION, appauthor=False) / "config.yaml"
 
 
 def load_settings(path: Path | None) -> Settings:
-    """Read the settings of ``path``.
+    """Read the settings from ``path``.
 
-    Without ``path``, the default file is read if it exists. Raises `SettingsProblem` if a named
-    file is missing, or a file is not a YAML mapping, or has an unknown key or a value of the wrong
-    type.
+    Without ``path``, the default file is read if it exists. Raises `SettingsProblem` if a file at a
+    given path is missing, if a file isn't a YAML mapping, or if it has an unknown key or a value of
+    a wrong type.
     """
     return parse_settings(settings_data(path), str(path or default_settings_file()))
 
 
 def settings_data(path: Path | None) -> object:
-    """Return the YAML value of a settings file before it is checked.
+    """Return the YAML value of a settings file without checking it.
 
     Returns None if the default file doesn't exist or is empty. Raises `SettingsProblem`.
     """
@@ -137,7 +137,7 @@ def settings_data(path: Path | None) -> object:
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # reading it may block forever
+            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # to read this file could block forever
                 raise SettingsProblem(path=str(place), message="it is not a regular file")
             data = file.read(SETTINGS_BYTES + 1)
         if len(data) > SETTINGS_BYTES:
@@ -164,7 +164,7 @@ def _value_of(text: str, path: str) -> object:
             keys = set()
             for key, _ in node.value:
                 if key.id == "scalar" and key.value in keys:
-                    # Otherwise YAML would silently drop the first value, with all its rules.
+                    # Otherwise YAML would silently ignore the first value with all its rules.
                     message = f"line {key.start_mark.line + 1}: the key {key.value!r} is repeated"
                     raise SettingsProblem(path=path, message=message)
                 keys.add(str(key.value))
@@ -180,7 +180,7 @@ def _value_of(text: str, path: str) -> object:
 
 
 def parse_settings(data: object, path: str) -> Settings:
-    """Build `Settings` from the YAML value ``data``; ``path`` is named in errors."""
+    """Convert the YAML value ``data`` to `Settings`; errors contain ``path``."""
     try:
         return _read(Settings, data, "")
     except ValueError as error:
@@ -189,7 +189,7 @@ def parse_settings(data: object, path: str) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class _Skills:
-    """The keys below ``skills`` of a personality in the settings file."""
+    """The keys of a personality's ``skills`` in the settings file."""
 
     global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
 
@@ -228,7 +228,7 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
     "team": (lambda value: _are_texts([value]), "the name of a source of scope team"),
 }
-"""A check and a description of the values of a type, or of a key with special values."""
+"""For each type or special key: a check of its values, and a description of valid values."""
 
 
 def _read(shape: type[T], data: object, where: str) -> T:
@@ -251,9 +251,9 @@ def _read(shape: type[T], data: object, where: str) -> T:
 
 
 def _value(kind: Any, value: Any, key: str, where: str) -> object:
-    """Return the value, checked against its type ``kind``.
+    """Check that a value has the type ``kind``, and return the value.
 
-    Raises ValueError if the value has another type.
+    Raises ValueError if it has another type.
     """
     if is_dataclass(kind):
         return _read(kind, value, where)  # type: ignore[arg-type]  # it is a class

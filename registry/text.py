@@ -1,4 +1,4 @@
-"""Text functions: compare and quote names, split text into words, write times."""
+"""Text functions: compare and quote names, split text into words, format times."""
 
 import operator
 import re
@@ -11,7 +11,7 @@ _SCRIPTS: Final = (
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"  # Japanese kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Chinese characters
-    "\uac00-\ud7a3"  # Korean, whose particles stick to its words
+    "\uac00-\ud7a3"  # Korean, in which particles follow a word without a space
     "\U00020000-\U0003ffff"
 )
 _RUN: Final = re.compile(f"([{_SCRIPTS}]+)")
@@ -20,7 +20,7 @@ _NOT_SLUG: Final = re.compile("[^a-z0-9]+")
 _ASCII: Final = bytes(range(128))
 
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""Characters that macOS ignores when it compares file names (git, `is_hfs_dotgit`)."""
+"""Characters that macOS ignores when it compares file names (git's `is_hfs_dotgit`)."""
 
 LIKE_LATIN: Final = {
     ord(one): latin
@@ -54,12 +54,12 @@ LIKE_LATIN: Final = {
     }.items()
     for one in alike
 }
-"""Letters of other scripts, in lower case, that look like Latin ones (Unicode TR39)."""
+"""Lower-case letters of other scripts that look like Latin letters (Unicode TR39)."""
 
 _LIKE_LETTERS: Final = str.maketrans({"0": "o", "1": "l", "|": "l"})
 
 _UNSEEN: Final = frozenset({"Mn", "Me", "Cf"})
-"""Unicode categories of combining marks and of invisible characters."""
+"""Unicode categories of combining marks and invisible characters."""
 
 _UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
@@ -83,10 +83,10 @@ _RANDOM: Final = re.compile(
 _NAMES_A_PLACE: Final = frozenset(
     "at branch commit file filename filepath name path ref rev revision sha tag version".split()
 )
-"""Names of URL parameters whose values may be long, but are not secret."""
+"""Names of URL parameters whose values may be long, but aren't secret."""
 
 _VERSION: Final = re.compile("(?:[0-9a-f]{40}|[0-9a-f]{64})")
-"""The id of a commit, or a digest: long, but not secret."""
+"""Matches the id of a commit, or a digest; these are long, but not secret."""
 
 _START: Final = re.compile(
     r"(?i)(?:https?|ssh|ftps?)(?::|%3a)(?:[/\\]|%2f|%5c)*"
@@ -101,7 +101,7 @@ _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[
 _NO_SCHEME: Final = re.compile(
     r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
 )
-# If a space follows the sign, and there is no "=", the text is prose and not a parameter.
+# If a space follows the sign and there is no "=", the text is prose and not a parameter.
 _PARAMETER: Final = re.compile(r"([?&;#])(?! (?![^&;#\n]*=))([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
@@ -113,11 +113,11 @@ PostgreSQL's limit is 2,046 bytes.
 
 
 def segment(text: str) -> str:
-    """Return ``text`` with pairs of neighbouring characters as words, for scripts without spaces.
+    """Return ``text`` with pairs of adjacent characters as words, for scripts without spaces.
 
-    The last character of such a passage is also a separate word, so that any character begins a
-    word. The full-text index contains segmented text, and its rows are deleted by giving the same
-    text again. If you change this function, write a migration that rebuilds the index.
+    The last character of such a passage is also a separate word, so that each character begins a
+    word. The full-text index contains segmented text. To delete a row, the same text must be given
+    again. If you change this function, write a migration that rebuilds the index.
     """
     if text.isascii():
         return text
@@ -129,17 +129,17 @@ def segment(text: str) -> str:
 
 
 def letters(run: str) -> str:
-    """Return a passage in a script without spaces, without its combining marks."""
+    """Return a passage in a script without spaces, without the combining marks."""
     return run if run.isalnum() else "".join(filter(str.isalnum, run))
 
 
 def pairs(run: str) -> list[str]:
-    """Return the pairs of neighbouring characters of a passage."""
+    """Return the pairs of adjacent characters of a passage."""
     return list(map(operator.add, run, run[1:]))
 
 
 def runs(text: str) -> list[str]:
-    """Split ``text`` where scripts with and without spaces meet.
+    """Split ``text`` between passages in scripts with and without spaces.
 
     Items with odd indexes are in scripts without spaces.
     """
@@ -147,21 +147,21 @@ def runs(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of ``text`` as the full-text index splits them."""
+    """Return the words of ``text`` in the same way as the full-text index splits them."""
     return split(segment(text))
 
 
 def split(text: str) -> list[str]:
-    """Return the words of a text. Scripts without spaces get no special treatment."""
+    """Return the words of a text, without special treatment of scripts without spaces."""
     return _WORD.findall(text.replace("_", " "))
 
 
 def fold(word: str) -> str:
-    """Return ``word`` as PostgreSQL's index stores it: in lower case, without accents."""
+    """Return ``word`` in the form of PostgreSQL's index: lower case, without accents."""
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word)
-    # Check each distinct mark once, not each character of a long text.
+    # Check each different mark once, and not each character of a long text.
     for mark in filter(unicodedata.combining, set(beyond_ascii(parts))):
         parts = parts.replace(mark, "")
     return unicodedata.normalize("NFC", parts.casefold())
@@ -173,7 +173,7 @@ def lexemes(text: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return ``name`` for an address: lower-case letters and digits, joined by single hyphens.
+    """Return ``name`` in a form for addresses: lower-case letters, digits and single hyphens.
 
     If no character is left, return ``skill``.
     """
@@ -191,9 +191,9 @@ def name_key(name: str) -> str:
 
 
 def skeleton(name: str) -> str:
-    """Return the skeleton of a name: look-alike letters become the same letter.
+    """Return the skeleton of a name, in which look-alike letters are the same letter.
 
-    Names that are easily confused have the same skeleton.
+    Names that users can confuse have the same skeleton.
     """
     plain = name_key(name)
     if not plain.isascii():
@@ -204,9 +204,9 @@ def skeleton(name: str) -> str:
 
 
 def spellings(name: str) -> list[str]:
-    """Return ``name`` and its other spellings: NFC, NFD, and without a final slash.
+    """Return ``name`` and its other spellings: NFC, NFD, and without a slash at the end.
 
-    A shell's completion adds the slash if a folder has the name.
+    Shells add the slash when they complete a name that is also a folder.
     """
     plain = name.rstrip("/") or name
     if name.isascii():
@@ -221,14 +221,14 @@ def tag_key(tag: str) -> str:
 
 
 def folded(path: str) -> str:
-    """Return a key that is equal for two paths if a file system may treat them as equal."""
+    """Return a key that is equal for two paths if some file system treats them as equal."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", _IGNORABLE.sub("", path)).casefold()
 
 
 def has_unspaced(text: str) -> bool:
-    """Tell whether ``text`` contains a script that is written without spaces between words."""
+    """Tell whether ``text`` contains letters of a script without spaces between words."""
     return _RUN.search(beyond_ascii(text)) is not None
 
 
@@ -250,23 +250,23 @@ def is_encodable(text: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether the input can only be a path, because no name begins in this way."""
+    """Tell whether the text can only be a path, because no name begins in this way."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
 
 
 def utc_text(nanoseconds: int) -> str:
-    """Return the UTC time for a number of nanoseconds since 1970."""
+    """Return a UTC time as text, for a number of nanoseconds since 1970."""
     seconds = min(max(nanoseconds // 1_000_000_000, 0), 253_402_300_799)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def utc_now() -> str:
-    """Return the current UTC time."""
+    """Return the current UTC time as text."""
     return utc_text(time.time_ns())
 
 
 def is_utc_text(value: str) -> bool:
-    """Tell whether this is a time in our format."""
+    """Tell whether a value is a time in the format of `utc_text`."""
     return _UTC.fullmatch(value) is not None
 
 
@@ -295,7 +295,7 @@ class Fact:
 
 
 def quoted(name: object) -> str:
-    """Quote a name. Characters that could disturb a terminal are shown as escapes."""
+    """Quote a name; characters that could disturb a terminal become escapes."""
     text = shorten(str(name), MAX_NAME)
     return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
 
@@ -304,7 +304,7 @@ def is_secret(name: str, value: str) -> bool:
     """Tell whether a parameter of an address holds a password, a token or a signature."""
     from urllib.parse import unquote_plus
 
-    for _ in range(3):  # the value may be quoted more than once
+    for _ in range(3):  # the value may be percent-encoded more than once
         name, value = unquote_plus(name), unquote_plus(value)
     key = re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", unicodedata.normalize("NFKC", name)).casefold()
     if _SECRET_PART.search(key) or _SECRET_WORD.fullmatch(key) or _TOKEN.search(value):
@@ -316,7 +316,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address without its password and without parameters that hold a secret."""
+    """Return an address without its password and without parameters that contain secrets."""
     if not any(sign in url for sign in "?;#@"):
         return url
     path = re.split("[?#]", url, maxsplit=1)[0]
@@ -336,9 +336,9 @@ def without_secrets(url: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Return a text in which passwords and tokens of addresses are replaced by asterisks.
+    """Return a text with asterisks in place of passwords and tokens in addresses.
 
-    The addresses may be misspelt, so everything that may be a secret is replaced.
+    The addresses may contain typing errors, so everything that may be a secret is replaced.
     """
     if not any(sign in text for sign in ":@%\uff20\ufe6b"):
         return text
@@ -358,7 +358,7 @@ def masked(text: str) -> str:
 
 
 def _masked_place(start: str, rest: str) -> str:
-    """Mask the user and password of an address, which begins after ``start``."""
+    """Mask the user and password of an address, which begin after ``start``."""
     if start.startswith("file:///"):
         return rest
     kept = ""
@@ -385,19 +385,19 @@ def _masked_parameter(found: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with escapes in place of characters that could disturb a terminal."""
+    """Return ``text`` with escapes for characters that could disturb a terminal."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return the message of an error in one line, even if the error can't be converted to text."""
+    """Return an error's message on one line, even if the error can't be converted to text."""
     from traceback import format_exception_only
 
     return " ".join(format_exception_only(error)[-1].split())
 
 
 def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
-    """Return ``text`` in at most ``limit`` characters, with an ellipsis if it was cut.
+    """Return ``text`` in at most ``limit`` characters; if it was cut, with an ellipsis.
 
     If ``whole_words``, it is cut at the last space in its second half, if there is one.
     """

@@ -1,4 +1,4 @@
-"""All errors of the registry: each has one sentence, and its details as attributes.
+"""All errors of the registry; each has one sentence, and its details as attributes.
 
 The sentence names the problem, and the skill, file or source with the problem. The interface that
 shows the error adds the next step in its own words (`cli/hints.py`, `toolsets/native.py`): a

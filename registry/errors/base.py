@@ -8,10 +8,10 @@ from registry.text import Fact, masked
 
 
 class RegistryError(Exception):
-    """The registry can't do what was requested.
+    """The registry can't carry out the request.
 
-    ``code`` never changes: it is the class's name in snake case, unless the class sets another.
-    ``facts`` are the details of the error; each is also an attribute. Passwords and tokens of
+    ``code`` never changes. It is the class's name in snake case, unless the class sets another
+    code. ``facts`` are the details of the error; each is also an attribute. Passwords and tokens in
     addresses are masked in them. Errors can be copied and pickled.
     """
 
@@ -29,7 +29,7 @@ class RegistryError(Exception):
             cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own method would pass the facts without their names.
+        # `Exception` itself would pass the details without their names
         return _made_again, (type(self), dict(self.facts)), vars(self)
 
     def __str__(self) -> str:
@@ -37,11 +37,11 @@ class RegistryError(Exception):
         return self.fill(self.sentence + near) + self._details()
 
     def fill(self, template: str) -> str:
-        """Return a template in which the names of facts are replaced by their values."""
+        """Return a template with the values of details in place of their names."""
         return template.format_map({key: Fact(value) for key, value in self.facts.items()})
 
     def _details(self) -> str:
-        """Return text to append to the sentence; it depends on the facts."""
+        """Return text to append to the sentence, which depends on the details."""
         return ""
 
 
@@ -60,19 +60,19 @@ def _made_again(kind: type[RegistryError], facts: dict[str, Any]) -> RegistryErr
 
 
 class NotFound(RegistryError, LookupError):
-    """The skill, source or other item of this name doesn't exist, or isn't visible to the user."""
+    """The skill, source or other item doesn't exist, or isn't visible to the user."""
 
 
 class Conflict(RegistryError):
-    """The current state, or a concurrent change, conflicts with the request."""
+    """The current state, or another change at the same time, conflicts with the request."""
 
 
 class Invalid(RegistryError, ValueError):
-    """The given value is invalid in any state of the registry."""
+    """The given value is invalid, whatever the state of the registry is."""
 
 
 class Unavailable(RegistryError):
-    """Another process uses the resource now: the same request may work later."""
+    """Another process uses the resource; the same request may succeed later."""
 
 
 class UsageProblem(Invalid):

@@ -37,8 +37,8 @@ class NotWritable(DatabaseProblem):
 class DatabaseRefused(DatabaseProblem):
     """The server refuses the login: ``path``, ``reason``.
 
-    ``user`` is the name of the user if the password is wrong. ``unknown`` is the name if the user
-    doesn't exist.
+    If the password is wrong, ``user`` is the name of the user. If the user doesn't exist,
+    ``unknown`` is the name.
     """
 
     user: str | None = None
@@ -46,10 +46,10 @@ class DatabaseRefused(DatabaseProblem):
 
 
 class RightMissing(DatabaseProblem):
-    """The server does not let this user do this: ``path``, ``reason``.
+    """The server doesn't allow this user to do this: ``path``, ``reason``.
 
-    ``writing``: the request would have changed data. ``team``: the team to which the user doesn't
-    belong, if that is the reason.
+    ``writing`` is True if the request would have changed data. If the reason is a missing team,
+    ``team`` is the team to which the user doesn't belong.
     """
 
     code = "right_missing"
@@ -103,7 +103,7 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file is not an undamaged database: ``path``, ``reason``.
+    """The file isn't an undamaged database: ``path``, ``reason``.
 
     ``is_row`` is True if only a row is damaged.
     """

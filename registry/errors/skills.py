@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SkillAmbiguous(Conflict):
-    """Several visible skills have this name; ``refs`` tell them apart."""
+    """Several visible skills have this name; ``refs`` are their refs, which are different."""
 
     sentence = "{name:q} names {count} skills. Choose one of:"
 
@@ -137,10 +137,10 @@ class FileChanging(Unavailable):
 class SkillHeld(SkillNotVisible):
     """A skill of a remote source has security errors that no user has accepted: ``name``.
 
-    ``source`` is the source in which the skill is quarantined. ``address`` is the address that the
-    user requested, if the source may have been added for this request. If the skill was not
-    imported, ``source`` is None and ``problems`` are the findings. If the skill can be pulled from
-    a remote source, ``url`` is this source's address.
+    ``source`` is the source in which the skill is quarantined. If the source may have been added
+    for this request, ``address`` is the requested address. If the skill wasn't imported, ``source``
+    is None and ``problems`` are the findings. If the skill can be pulled from a remote source,
+    ``url`` is this source's address.
     """
 
     sentence = "{name:q} {reason}."
@@ -203,9 +203,9 @@ class PublishRefused(Invalid):
 
 
 class HashNeeded(Conflict):
-    """A skill exists, and the request doesn't say which version it replaces.
+    """A skill exists, and the request doesn't state which version of the skill it replaces.
 
-    ``name``, ``tree_hash`` of the current version.
+    Details: ``name``, and ``tree_hash`` of the current version.
     """
 
     sentence = "The skill {name:q} already exists; its tree hash is {tree_hash}."
@@ -215,9 +215,9 @@ class HashNeeded(Conflict):
 
 
 class HashOutdated(Conflict):
-    """The version that a change replaces is not the current one.
+    """The version that a change replaces isn't the current version.
 
-    ``name``, ``tree_hash`` of the current version (None if the skill does not exist).
+    Details: ``name``, and ``tree_hash`` of the current version (None if the skill doesn't exist).
     """
 
     sentence = "The skill {name:q} has changed since it was read, so nothing was done."
@@ -286,7 +286,7 @@ class SkillChangedOnDisk(Conflict):
 
 
 class ChangeRefused(RegistryError):
-    """The change can't be made, and nothing happened: ``path``, ``reason``."""
+    """The change can't be made, and nothing has changed: ``path``, ``reason``."""
 
     sentence = "Nothing was changed at {path}: {reason}."
 
@@ -295,7 +295,7 @@ class ChangeRefused(RegistryError):
 
 
 class RootMissing(ChangeRefused):
-    """The folder of a source that should be changed doesn't exist: ``path``, ``reason``."""
+    """The folder of a source, which a request would change, doesn't exist: ``path``, ``reason``."""
 
     code = "change_refused"
 
@@ -319,9 +319,9 @@ class OwnFileUnusable(RegistryError):
 
 
 class ChangePending(RegistryError):
-    """The files on disk may have changed, but not the database: ``path``, ``reason``.
+    """The files on disk may have changed, but the database has not: ``path``, ``reason``.
 
-    The change is finished when the database is opened next.
+    The next opening of the database finishes the change.
     """
 
     sentence = (
@@ -346,10 +346,10 @@ class SkillNotFound(NotFound):
 
 
 class ShorthandUnclear(SkillNotFound):
-    """``name`` may be a mistyped skill of a source, so no repository of that name was fetched.
+    """``name`` may be a mistyped ref of a skill, so no repository with this name was fetched.
 
     ``source`` is the source with the first part of ``name``, or with a similar name. ``address`` is
-    the unmistakable address of the repository.
+    an address of the repository that can't be mistaken for a ref.
     """
 
     code = "skill_not_found"
@@ -392,7 +392,7 @@ class SkillGone(SkillNotFound):
 class SkillInTrash(SkillGone):
     """The skill was deleted, and is in the trash.
 
-    ``since``, ``source`` and ``place`` are as in `SkillGone`.
+    ``since``, ``source`` and ``place`` have the same meaning as in `SkillGone`.
     """
 
     code = "skill_not_found"
@@ -504,7 +504,7 @@ class ContentMissing(NotFound):
 class NotAllKept(RegistryError):
     """A removed skill can't be restored completely: ``name``, ``number``.
 
-    ``paths`` are the missing files.
+    ``paths`` are the paths of the missing files.
     """
 
     sentence = "{name:q} can't be restored: revision {number} lacks {paths:or}."
@@ -525,8 +525,8 @@ class ContentDamaged(RegistryError):
 class ChangeNotUndone(Conflict):
     """The last change can't be undone, and nothing was changed: ``kind``, ``name``, ``reason``.
 
-    ``place`` (source/folder) is where the skill was. ``revision`` is the number of the skill's
-    revision before the change. It is None if it is unknown or if there was no skill.
+    ``place`` (source/folder) is the place of the skill before the undo. ``revision`` is the number
+    of the skill's revision before the change; None if it is unknown or there was no skill.
     """
 
     sentence = "Can't undo the {kind} of {name:q}: {reason}."

@@ -9,8 +9,8 @@ from registry.text import MAX_CHOICES, escaped
 class SourceUnclear(RegistryError):
     """No source was named, and the registry has none or several: ``known``.
 
-    ``foreign`` are the remote sources, if there are no local ones. ``elsewhere``: all sources
-    belong to other machines. ``to_read``: the request only reads.
+    If there are only remote sources, ``foreign`` lists them. ``elsewhere`` is True if all sources
+    belong to other machines. ``to_read`` is True if the request only reads.
     """
 
     sentence = ""
@@ -73,7 +73,7 @@ class SourceElsewhere(RegistryError):
 class SourceNotAdopted(SourceElsewhere):
     """The source has this host's name, but this user did not add it: ``name``, ``host``.
 
-    If the user added it when the registry had another address, ``formerly`` is that address, and
+    If the user added it while the registry had another address, ``formerly`` is that address, and
     ``address`` is the current one.
     """
 
@@ -141,7 +141,8 @@ class HostTaken(Conflict):
 class SourceExists(Conflict):
     """A source with this name or path is already registered: ``name``, ``path``.
 
-    ``path`` is empty if another team's source has the name and this user must not see the source.
+    ``path`` is empty if another team's source has the name, because this user must not see that
+    source.
     """
 
     sentence = "A source {name:q} already exists"
@@ -205,7 +206,7 @@ class NoUpstream(NotFound):
 class SeveralSkills(RegistryError):
     """The address has several skills, and the user chose none: ``path``, ``names``.
 
-    ``held``: the skills that are quarantined until the user trusts the source ``source``.
+    ``held`` lists the skills that are quarantined until the user trusts the source ``source``.
     """
 
     sentence = "{path:q} holds {count} skills:"
@@ -346,7 +347,8 @@ class RemoteInvalid(RemoteProblem):
 class PinMoved(RemoteProblem):
     """The pin of a source now points to another version: ``url``, ``reason``.
 
-    ``way``: the command with which the user accepts the new version. ``commit``: the new version.
+    ``way`` is the command with which the user accepts the new version. ``commit`` is the new
+    version.
     """
 
     sentence = "{url:q} was not fetched: {reason}. To accept this, run: {way}"
