@@ -110,8 +110,15 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 
 _SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
 
+_PIN: Final = "ADDRESS#v2, or 'source update' NAME --ref v2 for a source"
+_PINS: Final = dict.fromkeys(("--pin", "--ref", "--tag", "--branch", "--rev", "--commit"), _PIN)
+
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+    "sync": _PINS,
+    "source add": _PINS,
+    "pull": _PINS,
+    "source update": {"--pin": "--ref"},
     "tools schema": {"--format": "--style openai, anthropic or mcp"},
 }
 """Suggestions for unknown options, by command and typed option."""

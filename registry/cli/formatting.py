@@ -148,12 +148,6 @@ def fit(text: str, width: int, cut: Cut = "end", *, ellipsis: str = "\u2026") ->
     return _head(text, room).rstrip() + ellipsis
 
 
-def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return ``text`` with spaces, so that it fills ``width`` columns."""
-    space = " " * (width - width_of(text))
-    return space + text if right else text + space
-
-
 def wrap(text: str, width: int) -> Iterator[str]:
     """Yield ``text``, a paragraph, as lines of at most ``width`` columns."""
     width = max(width, 1)

@@ -8,7 +8,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from registry.cli import escape, formatting
-from registry.cli.formatting import Cut, ago, fit, pad, width_of
+from registry.cli.formatting import Cut, ago, fit, width_of
 from registry.cli.session import Console, Style, batches
 from registry.db.read.listing import Filters
 from registry.db.read.skills import quarantined
@@ -129,11 +129,11 @@ def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T
         return
     gap = " " * GAP
 
-    def fitted(strip: _Strip, text: str, cut: Cut = "end") -> str:
+    def fitted(strip: _Strip, text: str, cut: Cut = "end", style: Style | None = None) -> str:
         cell = fit(text, strip.width, cut, ellipsis=console.ellipsis)
-        if strip is shown[-1] and not strip.column.right:
-            return cell
-        return pad(cell, strip.width, right=strip.column.right)
+        space = " " * (strip.width - width_of(cell))
+        cell = console.style(cell, style)  # without the space, which ends no line
+        return space + cell if strip.column.right else cell + space
 
     heads = (fitted(strip, strip.column.title) for strip in shown)
     yield console.style(gap.join(heads).rstrip(), "dim")
@@ -145,7 +145,7 @@ def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T
                 style = strip.column.style
                 if isinstance(style, Mapping):
                     style = style.get(text)
-                cells.append(console.style(fitted(strip, text, strip.column.cut), style))
+                cells.append(fitted(strip, text, strip.column.cut, style))
             yield gap.join(cells).rstrip()
 
 
@@ -283,8 +283,8 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
     """Print on stderr how many skills of the chosen source, or of all sources, are quarantined."""
     if chosen not in (Filters(all=chosen.all), Filters(all=chosen.all, source=chosen.source)):
         return
-    held = sorted(quarantined(session.registry.core.reader))
-    held = [one for one in held if chosen.source in {None, one[0]}]
+    every = quarantined(session.registry.core.reader)
+    held = sorted(ref for one, ref in every.items() if chosen.source in {None, one[0]})
     if not held:
         return
     of = f" of {escape.line(chosen.source)}" if chosen.source else ""
@@ -293,7 +293,7 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
     way = f"To see which, run: skill-registry list{source} --all --format table"
     if chosen.all:
         them = "It is" if len(held) == 1 else "They are"
-        way = f"{them}: {formatting.some_refs([f'{name}/{folder}' for name, folder in held])}"
+        way = f"{them}: {formatting.some_refs(held)}"
     text = f"{formatting.count(len(held), 'skill')}{of} {are} quarantined. {way}"
     session.console.note(text)
 

@@ -121,7 +121,6 @@ def render_document(
     body: str = "",
     tags: Iterable[str] = (),
     kind: str | None = None,
-    version: str | None = FIRST_VERSION,
     created_at: str | None = None,
     parameters: Sequence[Parameter] = (),
 ) -> str:
@@ -132,7 +131,7 @@ def render_document(
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
-    facts = {"version": version, "tags": tag_words(tags), "kind": kind and coerce.one_text(kind)}
+    facts = {"tags": tag_words(tags), "kind": kind and coerce.one_text(kind)}
     given = {key: value for key, value in facts.items() if value}
     wanted = {"name": coerce.clean_line(name), "description": prose_text(description), **given}
     metadata = {**facts, "tags": tag_text(tag_words(tags)), "created_at": _moment(created_at)}

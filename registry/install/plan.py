@@ -311,7 +311,7 @@ class InstallPlan:
         return InstallResult(place, self.path(folder), "gone", reason)
 
     @cached_property
-    def _quarantined(self) -> set[tuple[str, str]]:
+    def _quarantined(self) -> Collection[tuple[str, str]]:
         return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
+from shlex import quote
 from threading import Thread
 from typing import Any, Final, TypeAlias, Unpack
 
@@ -68,7 +69,8 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
 ) -> SyncReport:
     """Fetch the remote sources among the targets, then sync; without targets, sync all sources.
 
-    A new address becomes a source. If a source can't be fetched, it stays unchanged.
+    A new address becomes a source. If a source can't be fetched, it stays unchanged. For an
+    address whose repository has another pin in a source, a text needs a ``name``; see `_check_pin`.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -77,7 +79,7 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
     meant = [
         address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
     ]
-    _check_targets(core, known, meant, scope=scope, name=name)
+    _check_targets(core, known, targets, meant, scope=scope, name=name)
     with ExitStack() as added:  # if one fetch fails, all new sources are removed
         for target, address in zip(targets, meant, strict=True):
             if isinstance(address, str):
@@ -144,19 +146,22 @@ def _check_targets(
     core: Core,
     known: Sequence[Source],
     targets: Sequence[str | Address],
+    meant: Sequence[str | Address],
     *,
     scope: Scope | None,
     name: str | None,
 ) -> None:
     """If a target can't be a source, raise the same error as `sync`.
 
-    `sync` calls this function before it adds any source.
+    `sync` calls it before it adds any source. ``meant`` holds the targets, as addresses if possible.
     """
-    if local := [one for one in targets if isinstance(one, str)]:
+    if local := [one for one in meant if isinstance(one, str)]:
         folders.choose(core, known, local, scope=scope, name=name, register=False)
-    for one in targets:
+    for target, one in zip(targets, meant, strict=True):
         if isinstance(one, Address) and _same(known, one) is None:
             check_exists(one)
+            if isinstance(target, str) and name is None:
+                _check_pin(core, known, one)
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
@@ -168,6 +173,8 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
     same = _same(known, address)
     if same is not None:
         raise SourceExists(name=same.name, path=same.path)
+    if name is None:
+        _check_pin(core, known, address)
     return _add(core, address, name=name, scope=scope, priority=priority)[0]
 
 
@@ -425,6 +432,21 @@ def _same(known: Sequence[Source], address: Address) -> Source | None:
         if remote is not None and is_there and (remote.ref, remote.part, remote.only) == asked:
             return one
     return None
+
+
+def _check_pin(core: Core, known: Sequence[Source], address: Address) -> None:
+    """Raise `UsageProblem` if the new address differs from an own source only in its pin."""
+    for one in known:
+        if one.remote is None or not is_ours(core, one):
+            continue
+        if _same([one], replace(address, ref=one.remote.ref)) is not None:
+            pinned = f"pinned to {one.remote.ref}" if one.remote.ref else "without a pin"
+            change = f"skill-registry source update {quote(one.name)} --ref"
+            raise UsageProblem(
+                message=f"The source {one.name} already has this repository, {pinned}. To change "
+                f"the pin, run: {change} {quote(address.ref or '')}. To add a second source, give "
+                "it a name with --name."
+            )
 
 
 def _add(

@@ -29,7 +29,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES: Final = "16"
+RULES: Final = "17"
 """Version of the rules that check a skill folder; increase it whenever a rule changes.
 
 The next sync then reads all skills again. Until then, `check` ignores the stored findings.
@@ -257,8 +257,10 @@ def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | N
     return tree_digest(entries) if entries else None
 
 
-_PLUGIN: Final = re.compile(r"plugins/[^/]+/skills")
-"""Matches the folders above the skills of a plugin in a marketplace."""
+_CONTAINER: Final = re.compile(
+    r"(?<![^/])(?:\.[^/]+/|plugins/[^/]+/)?skills?(?:/|$)", re.IGNORECASE
+)
+"""Matches a folder of skills in a path: ``skills``, that of an agent or of a plugin."""
 
 _SAID: Final = "name description kind version license author compatibility".split()
 """Database columns with the same names as fields of a `Document`."""
@@ -479,11 +481,10 @@ def make_version(
 def _category_of(folder: str) -> str | None:
     """Return a category from the folder of a skill, for a SKILL.md that has no category.
 
-    Catalogues often group skills in folders by category. But the folders of a plugin aren't
-    categories, for example in the git repositories that this program publishes.
+    Catalogues often group skills in folders by category. A folder that only contains the skills of
+    a repository, an agent or a plugin is not a category.
     """
-    above = os.path.dirname(folder)
-    return None if not above or _PLUGIN.fullmatch(above) else above
+    return _CONTAINER.sub("", os.path.dirname(folder)).rstrip("/") or None
 
 
 def _nothing(found: ScannedFolder) -> Document:

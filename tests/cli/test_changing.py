@@ -31,7 +31,16 @@ def test_a_created_skill_is_a_folder_and_is_listed(program, filled):
     assert "description: Take notes." in (filled / "notes" / "SKILL.md").read_text()
     assert program("list", "--format", "names").stdout == "notes\n"
     shown = json.loads(program("show", "notes", "--json").stdout)
-    assert (shown["tags"], shown["version"], shown["status"]) == (["text"], "1.0.0", "ok")
+    assert (shown["tags"], shown["version"], shown["status"]) == (["text"], None, "ok")
+
+
+def test_a_new_skill_has_no_version_that_a_later_edit_would_reuse(program, filled):
+    program("update", "notes", "--description", "Take better notes.", check=True)
+    checked = program("check", "--json", "--all", "notes", check=True)
+    assert [one["findings"] for one in json.loads(checked.stdout)] == [[]]
+    assert program("version", "list", "notes").stdout == ""
+    program("version", "add", "notes", "1.0.0", check=True)
+    assert program("version", "list", "notes").stdout.startswith("1.0.0\t")
 
 
 def test_a_body_comes_from_a_file_or_from_standard_input(program, filled, tmp_path):

@@ -1,8 +1,11 @@
 """list, search, tags, kinds, categories: what they print to a pipe."""
 
 import json
+import re
 
 import pytest
+
+from tests.conftest import write_skill
 
 pytestmark = pytest.mark.reads
 
@@ -189,11 +192,20 @@ def test_facets_are_counted(library, cli, command, plain, entry):
 
 
 def test_a_shadowed_skill_is_listed_with_all(library, cli, tmp_path, skill):
-    from tests.conftest import write_skill
-
     write_skill(tmp_path / "team" / "haiku", description="The team's haiku.")
     assert cli("sync", str(tmp_path / "team"), "--scope", "team").exit_code == 0
     listed = json.loads(cli("list", "--json").stdout)
     assert [one["description"] for one in listed if one["name"] == "haiku"] == ["The team's haiku."]
     everything = json.loads(cli("list", "--all", "--json").stdout)
     assert [one["shadowed"] for one in everything if one["name"] == "haiku"].count(True) == 1
+
+
+def test_no_row_of_a_table_ends_in_spaces(library, terminal, cli, tmp_path, skill):
+    write_skill(tmp_path / "team" / "haiku", description="The team's haiku.")
+    assert cli("sync", str(tmp_path / "team"), "--scope", "team").exit_code == 0
+    (library / "empty").mkdir()
+    (library / "empty" / "SKILL.md").write_text("---\nname: empty\n---\n")
+    cli("sync")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal("list", "--all", columns=60).out).splitlines()
+    assert [line for line in lines if line.startswith("empty ") and line.endswith("invalid")]
+    assert [line for line in lines if line != line.rstrip()] == []

@@ -450,6 +450,21 @@ def test_other_words_for_the_folder_of_an_export_name_the_option(library, cli, o
 
 
 @pytest.mark.parametrize(
+    ("command", "option", "meant"),
+    [
+        (["sync"], "--pin", "ADDRESS#v2, or 'source update' NAME --ref v2 for a source?"),
+        (["source", "add"], "--ref", "ADDRESS#v2, or 'source update' NAME --ref v2"),
+        (["pull"], "--branch", "ADDRESS#v2, or 'source update' NAME --ref v2"),
+        (["source", "update"], "--pin", "--ref?"),
+    ],
+)
+def test_other_words_for_a_pin_name_the_way(cli, command, option, meant):
+    ran = cli(*command, "github:owner/repo", option, "v2")
+    assert ran.exit_code == 2
+    assert f"No such option '{option}'. Did you mean {meant}" in ran.stderr
+
+
+@pytest.mark.parametrize(
     ("word", "meant"),
     [
         ("agents", "'agents', or 'list --agent' NAME"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.cli import escape, formatting, progress
-from registry.cli.formatting import fit, pad, width_of, wrap
+from registry.cli.formatting import fit, width_of, wrap
 from registry.cli.listing import Column, draw_table, emit
 from registry.cli.progress import PATIENCE, SyncProgress
 from registry.cli.session import Console, Session
@@ -55,11 +55,6 @@ def test_wrapping_keeps_every_word_and_the_width(text, width):
     lines = list(wrap(text, width))
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(width_of(line) <= width for line in lines)
-
-
-def test_padding_counts_columns():
-    assert pad("日", 4) == "日  "
-    assert pad("7", 3, right=True) == "  7"
 
 
 @given(

@@ -54,7 +54,7 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     assert cli("list").stderr == told
     assert cli("search", "letters").stderr.startswith(told)
     assert cli("list", "--tag", "none").stderr.count("quarantined") == 0
-    assert cli("list", "--all").stderr == "1 skill is quarantined. It is: team/skills/evil\n"
+    assert cli("list", "--all").stderr == "1 skill is quarantined. It is: evil\n"
     listed = json.loads(cli("list", "--all", "--json").stdout)
     assert [one["name"] for one in listed if one["quarantined"]] == ["evil"]
     assert list(listed[0]) == [*Skill.KEYS, "quarantined", "yanked"]

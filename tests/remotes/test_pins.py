@@ -198,6 +198,30 @@ def test_the_command_line_names_the_command_that_accepts_it(cli, upstream, tag):
     assert "new-" in cli("list", "--format", "names").stdout
 
 
+@pytest.mark.parametrize("command", [["sync"], ["source", "add"]], ids=" ".join)
+@pytest.mark.parametrize(("first", "later"), [("#v1", "#v2"), ("", "#v2"), ("#v1", "")])
+def test_another_pin_names_the_source_that_has_the_repository(
+    cli, upstream, tag, command, first, later
+):
+    tag("v1")
+    upstream.skill("skills/gamma")
+    upstream.commit()
+    tag("v2")
+    cli(*command, upstream.url + first)
+    refused = cli(*command, upstream.url + later)
+    assert refused.exit_code == 2
+    pinned = "pinned to v1" if first else "without a pin"
+    assert f"The source team already has this repository, {pinned}." in refused.stderr
+    change = f"skill-registry source update team --ref {later[1:] or chr(39) * 2}"
+    assert f"To change the pin, run: {change}. " in refused.stderr
+    assert len(json.loads(cli("source", "list", "--json").stdout)) == 1
+    assert cli("source", "update", "team", "--ref", later[1:]).exit_code == 0
+    assert cli("sync", upstream.url + later).exit_code == 0  # it is the source's pin now
+    assert "gamma" in cli("list", "--format", "names").stdout
+    assert cli("sync", f"{upstream.url}#main", "--name", "second").exit_code == 0
+    assert len(json.loads(cli("source", "list", "--json").stdout)) == 2
+
+
 def test_before_it_is_accepted_its_changes_can_be_seen(registry, upstream, tag):
     tag("v1")
     registry.sync(f"{upstream.url}#v1")

@@ -181,7 +181,20 @@ def test_a_folder_that_became_empty_and_one_that_got_a_skill_change_places(libra
 
 @pytest.mark.parametrize(
     ("folder", "category"),
-    [("haiku", None), ("writing/haiku", "writing"), ("art/writing/haiku", "art/writing")],
+    [
+        ("haiku", None),
+        ("writing/haiku", "writing"),
+        ("art/writing/haiku", "art/writing"),
+        ("my-skills/haiku", "my-skills"),
+        # folders that only hold the skills of a repository, an agent or a plugin
+        ("skills/haiku", None),
+        ("skills/writing/haiku", "writing"),
+        ("writing/skills/haiku", "writing"),
+        (".claude/skills/haiku", None),
+        (".agents/skills/writing/haiku", "writing"),
+        ("plugins/poems/skills/haiku", None),
+        ("art/plugins/poems/skills/haiku", "art"),
+    ],
 )
 def test_the_folders_above_a_skill_are_its_category_unless_it_names_one(
     registry, root, skill, folder, category

@@ -269,7 +269,7 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
                 console.note("Please report it with the output of the same command with --verbose.")
         for text in part.fetched:
             console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
-    _report_suspicious(session, report)
+    printed = _report_suspicious(session, report)
     if not hints:
         return
     _report_links(session, report)
@@ -288,11 +288,40 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
             f"{places} in the sources can't be read. To see which and why, run: "
             "skill-registry sync --verbose"
         )
+    found = _report_findings(session, report, printed)
     if report.invalid:
+        reasons = "" if found else ". To see the reasons, run: skill-registry check"
         console.note(
-            "To list the invalid skills, run: skill-registry list --status invalid. To see the "
-            "reasons, run: skill-registry check"
+            f"To list the invalid skills, run: skill-registry list --status invalid{reasons}"
         )
+
+
+def _report_findings(session: Session, report: "SyncReport", printed: int) -> bool:
+    """Print the number of errors and warnings in new and changed skills.
+
+    Returns False if there are only those that are already ``printed``. After a large sync, the
+    findings of the whole sources are counted.
+    """
+    from registry.db.read.findings import MAX_REFS, count_findings
+
+    changed = [*report.added, *report.updated]
+    if not changed or report.dry_run:
+        return False
+    condition, values = "s.live = 1 AND src.name IN ({})", [one.name for one in report.sources]
+    condition = condition.format(", ".join("?" * len(values)))
+    if len(changed) <= MAX_REFS:
+        condition += f" AND s.ref IN ({', '.join('?' * len(changed))})"
+        values += changed
+    of = Counter[str]()
+    for one in count_findings(session.registry.core.reader, (condition, values)):
+        of[one.severity] += one.findings
+    numbers = [formatting.count(of[one], one) for one in ("error", "warning") if of[one]]
+    total = of["error"] + of["warning"]
+    if total <= printed:
+        return False
+    way = f"To see {'it' if total == 1 else 'them'}, run: skill-registry check"
+    session.console.note(f"Found {formatting.listed(numbers)}. {way}")
+    return True
 
 
 def _report_links(session: Session, report: "SyncReport") -> None:
@@ -304,18 +333,22 @@ def _report_links(session: Session, report: "SyncReport") -> None:
         session.console.note(f"{links} to skills outside all sources. To read them, {fix}")
 
 
-def _report_suspicious(session: Session, report: "SyncReport") -> None:
-    """Print the security findings of new or quarantined skills; for local sources, only errors."""
+def _report_suspicious(session: Session, report: "SyncReport") -> int:
+    """Print the security findings of new or quarantined skills, and return how many were printed.
+
+    For local sources, only print errors.
+    """
     from registry.db.read.findings import security_findings
 
     if not (report.added or report.updated):
-        return
-    console, new = session.console, {*report.added, *report.updated}
+        return 0
+    console, new, printed = session.console, {*report.added, *report.updated}, 0
     for part in report.sources:
         is_own = part.remote is None
         found = security_findings(session.registry.core.reader, part.name, new if is_own else None)
         shown = [one for one in found if one.ref in new and (one.severity == "error" or not is_own)]
         limit = None if session.verbose else MAX_SHOWN
+        printed += len(shown[:limit])
         for one in shown[:limit]:
             report_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
@@ -343,6 +376,7 @@ def _report_suspicious(session: Session, report: "SyncReport") -> None:
                 ),
                 "yellow",
             )
+    return printed
 
 
 def _held(part: "SourceReport") -> str:

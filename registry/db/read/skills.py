@@ -635,10 +635,11 @@ def yanked(reader: Reader) -> set[tuple[str, str]]:
     return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {condition}"))
 
 
-def quarantined(reader: Reader) -> set[tuple[str, str]]:
-    """Return (source, folder) of each quarantined skill."""
+def quarantined(reader: Reader) -> dict[tuple[str, str], str]:
+    """Return the ref of each quarantined skill, by (source, folder)."""
     waiting = "src.kind IS NOT NULL AND s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
-    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))
+    sql = f"SELECT src.name, s.folder, {reader.visibility.ref} FROM {FROM} WHERE {waiting}"
+    return {(source, folder): ref for source, folder, ref in reader.rows(sql)}
 
 
 def near_places(skills: Sequence[Skill]) -> tuple[str, list[str]]:
