@@ -153,7 +153,7 @@ def _check_targets(
 ) -> None:
     """If a target can't be a source, raise the same error as `sync`.
 
-    `sync` calls it before it adds any source. ``meant`` holds the targets, as addresses if possible.
+    `sync` calls it before it adds any source. ``meant`` holds the targets with addresses.
     """
     if local := [one for one in meant if isinstance(one, str)]:
         folders.choose(core, known, local, scope=scope, name=name, register=False)
