@@ -231,7 +231,7 @@ class SkillRegistry:
     def left_out(self, filters: Filters | None = None) -> int:
         """Return how many skills `list` leaves out because they belong to other projects.
 
-        Other projects are those that contain no working folder of this registry.
+        A project counts as another project if it contains no working folder of this registry.
         """
         return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
@@ -265,7 +265,7 @@ class SkillRegistry:
         return copies(self.core.reader, name)
 
     def get(self, name: str) -> SkillDetail:
-        """Return all details of a skill, as it is on disk now.
+        """Return all details of a skill, from its current files on disk.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
         """
@@ -563,7 +563,7 @@ class SkillRegistry:
         return last.changes
 
     def finish_changes(self) -> int:
-        """Finish or undo the unfinished changes of ended processes; return how many they are.
+        """Finish or undo the unfinished changes of ended processes; return the number of changes.
 
         `open` also does this.
         """
@@ -933,7 +933,7 @@ class SkillRegistry:
         as_admin: bool = False,
         shown: Collection[str | None] | None = None,
     ) -> int:
-        """Trust the quarantined skills of a remote source, and return how many they are.
+        """Trust the quarantined skills of a remote source, and return the number of these skills.
 
         The trust is for the current files of the skills. If a later version of a skill has other
         files and security errors, the skill is quarantined again. If ``shown`` is given, the skills

@@ -85,8 +85,9 @@ class Core:
         """Open a database; a missing database counts as empty.
 
         A file with an older schema is always upgraded. A database on a server is upgraded only if
-        ``upgrade``; otherwise this raises `DatabaseBehind`. ``workdir`` is the working folder of
-        the user; the default is that of the process. Raises `DatabaseProblem` and its subclasses.
+        ``upgrade``; otherwise this raises `DatabaseBehind`. ``workdir`` is the user's working
+        folder (default: the working folder of the process). Raises `DatabaseProblem` and its
+        subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)

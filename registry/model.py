@@ -331,7 +331,7 @@ class Skill(Value):
 class PinnedSkill(Skill):
     """A version of a skill, ``NAME@LABEL``, to install or export; ``pin`` is the label.
 
-    The hashes are those of the version. The other values are those of the current skill.
+    The hashes come from the version, and all other values from the current skill.
     """
 
     pin: str

@@ -250,7 +250,7 @@ def is_encodable(text: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether the text can only be a path, because no name begins in this way."""
+    """Tell whether the text can only be a path, because its first characters can't begin a name."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
 
 

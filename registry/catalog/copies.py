@@ -55,7 +55,10 @@ an original and its translation, 87 % have at least this share.
 _LATIN: Final = re.compile("[A-Za-z][A-Za-z0-9_./:-]{3,}")
 _MIN_LATIN: Final = 5
 _WRITTEN: Final = 0.1
-"""Minimum share of characters from scripts without spaces, for a text in such a script."""
+"""Minimum share of characters from scripts without spaces.
+
+A text with at least this share counts as written in a script without spaces.
+"""
 
 
 def is_in_unspaced_script(text: str) -> bool:
@@ -94,7 +97,7 @@ def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The copies of a changed skill, as refs: those that also changed, and those that did not.
+    """The copies of a changed skill, as refs, and whether they also changed.
 
     ``left`` holds the copies that did not change. ``changed`` holds the copies that changed
     together with the skill. After a deletion, ``changed`` holds the former refs of the copies. Both

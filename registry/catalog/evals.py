@@ -184,7 +184,7 @@ class EvalResult(Value):
     """The result of one prompt; ``wanted`` tells whether the skill should be found for it.
 
     ``path`` is the prompt's file. ``place`` is the rank, from 1, of the skill or of its best
-    near-duplicate; None if none of them is a hit. ``first`` is the ref of the first hit.
+    near-duplicate; None if the hits contain neither. ``first`` is the ref of the first hit.
     ``confidence`` tells how well the hits match, as in a search. If the skill should be found, the
     prompt passes (``passed``) if the skill is among the first `BEST` hits. Otherwise the prompt
     fails only if the skill is the first hit with the confidence of a good match.
@@ -325,7 +325,7 @@ def _shipped(
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
     """Return the rank of the best hit among these skills and their near-duplicates.
 
-    None without a hit.
+    Returns None if none of them is a hit.
     """
     return next(
         (

@@ -61,7 +61,10 @@ def owner_of(source: str) -> str:
 
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
-    """Return the visible skills with a slug; if ``owner`` is given, only those of this owner."""
+    """Return the visible skills with a slug.
+
+    If ``owner`` is given, return only the skills of this owner.
+    """
     found = _chosen(browse, _ids(browse, wanted), wanted, 1)  # the first skill's slug has no number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
@@ -113,7 +116,10 @@ def contents(browse: Browse, one: Offered) -> list[StoredState]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return each owner's skill number ``place`` (from 1) among those with the slug ``wanted``."""
+    """Return the skills with the slug ``wanted``: of each owner, the skill number ``place``.
+
+    ``place`` counts from 1.
+    """
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)

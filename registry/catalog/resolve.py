@@ -25,7 +25,7 @@ SUGGESTIONS: Final = 5
 COMPARED: Final = 60
 """Maximum number of names for the complete comparison with the handle, which is slow.
 
-If there are more names, only those with the most parts in common with the handle are compared.
+If there are more names, the ones with the most parts in common with the handle are compared.
 """
 
 FEW: Final = 300

@@ -117,7 +117,7 @@ class History:
 
     @property
     def previous(self) -> Revision | None:
-        """The revision that was current before the current one; None if it is unknown.
+        """The last current revision before the present one; None if it is unknown.
 
         A restored revision keeps its number. So the numbers of the two revisions don't always
         follow each other.
@@ -127,8 +127,8 @@ class History:
         for one in self.revisions:
             if one.tree_hash == replaced:
                 return one
-        # If the last stored revision isn't the current one, the user restored the current one by
-        # hand.
+        # If the last stored revision isn't the current revision, the user restored the current
+        # revision by hand.
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
@@ -339,7 +339,7 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Delete old revisions: keep the current one and the newest ``keep`` ones of each skill.
+    """Delete old revisions; keep each skill's current revision and its newest ``keep`` revisions.
 
     If ``before`` is given, also keep revisions from this time or later. On a server, only the
     revisions in this role's sources on this host are deleted. With ``as_admin``, the revisions of

@@ -59,7 +59,7 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo this user's unfinished changes in a source, and return how many they are.
+    """Finish or undo this user's unfinished changes in a source; return the number of changes.
 
     The caller must hold the lock of the source.
     """

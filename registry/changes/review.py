@@ -1,7 +1,7 @@
 """Sources under review: a change through tools or over HTTP becomes a proposal.
 
-If a caller must not change such a source, it runs in a `proposing` block. Every function of this
-package that begins a change first calls `propose_if_needed`. So no tool can bypass the review.
+A caller that must not change a source under review runs in a `proposing` block. Every function of
+this package that begins a change first calls `propose_if_needed`. So no tool can bypass the review.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

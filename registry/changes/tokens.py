@@ -88,7 +88,7 @@ class Tokens:
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
         if personality is not None and (publish or approve):
-            # Errors of such a token would reveal names of skills that the personality can't see.
+            # With this token, errors would reveal names of skills that the personality can't see.
             message = (
                 "a token with a personality can't publish or approve; leave the personality out"
             )

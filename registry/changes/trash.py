@@ -352,7 +352,7 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Restore several deleted skills in one group of changes, which one `undo` undoes.
+    """Restore several deleted skills in one group of changes; `undo` undoes the whole group.
 
     Raises the errors of `restore_one`.
     """

@@ -261,7 +261,7 @@ class Undo:
     def _before(self, change: RecordedChange) -> int | None:
         """Return the number of the revision that a skill had before a change.
 
-        None if it isn't stored.
+        Returns None if that revision isn't stored.
         """
         before = change.before
         if change.kind == "rename":
@@ -322,7 +322,7 @@ def _has_state(path: str) -> bool:
 def _held(core: Core) -> dict[str, Trashed]:
     """Return the skills in the trash by uid.
 
-    If several have one uid, the one that was deleted last.
+    If the trash has several skills with the same uid, the last deleted one is returned.
     """
     return {one.uid: one for one in reversed(list_trash(core))}
 

@@ -22,7 +22,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "yanked": "red",
 }
 INSTALL_STATES: Final = {"pulled": "installed", "behind": "outdated"}
-"""The words for states of installed skills in the output, if they differ from those in the JSON."""
+"""Words for states of installed skills in the output, if the JSON has other words."""
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
 
 _MINUTE: Final = 60
@@ -34,7 +34,7 @@ _UNITS: Final = (
     (3600, 3600, "hour"),
     (_MINUTE, _MINUTE, "minute"),
 )
-"""Units for ages: the minimum age and the length of the unit, in seconds, and its name."""
+"""Units for ages: the unit's minimum age and its length, both in seconds, and its name."""
 
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100

@@ -110,7 +110,7 @@ IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """An SQL condition on skills ``s`` and sources ``src``, and its values.
 
-`read.listing.where` creates such conditions.
+See `read.listing.where`.
 """
 
 
@@ -118,8 +118,8 @@ class SearchTerms(NamedTuple):
     """The words of a query; `catalog.search.rank` decides which of them to search for.
 
     ``typed`` holds the words that the user typed, each with a prefix to search for if no skill
-    contains the word. ``compounds`` holds words that are used only if a name, tag or description
-    contains them. ``lay`` holds synonyms of everyday words. ``foreign`` holds translations.
+    contains the word. ``compounds`` holds words to use only if a name, tag or description has them.
+    ``lay`` holds synonyms of everyday words. ``foreign`` holds translations.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -548,9 +548,9 @@ class Reader(ABC):
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources, if `query_visible` has just read them.
+        """Return the folders of this host's sources.
 
-        Otherwise return None.
+        Returns None unless `query_visible` has just read them.
         """
         return None
 
@@ -585,7 +585,7 @@ class Reader(ABC):
     def version(self) -> int | None:
         """Return a number that changes whenever the database changes; None if there is no database.
 
-        Compare two such numbers only if the same thread got both.
+        Only numbers that the same thread got can be compared.
         """
 
     @abstractmethod

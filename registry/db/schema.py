@@ -266,9 +266,9 @@ revisions = Table(
     *_given("tree_hash seen_at files"),
     # The origin of the skill at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
-    # The turn of the revision: each time a skill gets other files, their revision gets the skill's
-    # next turn. NULL if the turn equals the revision's number, because the revision became current
-    # only once.
+    # The turn of the revision. Each time that a skill gets other files, the revision of these files
+    # gets the next turn. NULL if the turn equals the revision's number, because the revision became
+    # current only once.
     Column("turn", Integer),
     # The author of the change. The server itself records the role. The client sends the other
     # values.

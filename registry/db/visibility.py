@@ -18,7 +18,8 @@ USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
 """Condition for skills that listings may show.
 
-Listings show such a skill unless another skill shadows it or it belongs to another project.
+Listings don't show all of them: another skill may shadow the skill, or the skill may belong to
+another project.
 """
 
 IMPORTING: Final = 2

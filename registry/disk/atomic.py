@@ -45,7 +45,7 @@ class ExchangeUnsupported(OSError):
 def renameat2() -> Callable[..., int] | None:
     """Return the system call that renames without overwriting.
 
-    None if the system doesn't have it.
+    Returns None if the system doesn't have it.
     """
     if not sys.platform.startswith("linux"):
         return None

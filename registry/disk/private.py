@@ -28,7 +28,7 @@ from registry.settings import data_folder
 _OTHERS: Final = 0o077
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
-"""Error numbers for a link, or for a file in place of a folder and the reverse."""
+"""Error numbers which mean that the path is a link, or a file and not a folder, or the reverse."""
 
 
 class NotOurs(OSError):

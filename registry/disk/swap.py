@@ -77,7 +77,7 @@ class Swap:
 
     @property
     def in_order(self) -> list[Place]:
-        """Both names, first the one that the rename creates.
+        """Both names; the name that the rename creates comes first.
 
         The created name must be on disk before the other name is removed.
         """

@@ -165,7 +165,7 @@ class Collector:
         self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
 
     def add(self, path: str, facts: os.stat_result) -> None:
-        """Add a file; if it isn't a regular file, add a finding instead."""
+        """Add a file; if it isn't a regular file, add only a finding."""
         if not S_ISREG(facts.st_mode):
             message = "a skill can't contain a pipe, a socket or a device"
             self.note("special-file", message, "remove it", path)

@@ -84,7 +84,7 @@ class Fields:
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
         """Return the first value at ``where`` that the function ``shape`` can read.
 
-        None if there is none.
+        Returns None if there is none.
         """
         for value in self.values(where):
             try:

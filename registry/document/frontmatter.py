@@ -96,8 +96,7 @@ def split(text: str) -> Split:
 
 def split_loosely(text: str) -> Split:
     """Split ``text`` where its lines look like front matter, with or without `---` lines."""
-    # The rest after the limit counts as one line, because such a long front matter is refused
-    # anyway.
+    # Treat the text after the limit as one line, because a longer front matter is refused anyway.
     lines = LINE.findall(text, 0, _MAX_END)
     if len(text) > _MAX_END:
         lines.append(text[_MAX_END:])

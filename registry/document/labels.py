@@ -79,7 +79,7 @@ def _compare(one: tuple[Any, Any], other: tuple[Any, Any]) -> int:
 def _semver(label: str) -> Any:
     """Return a sort key by SemVer's rules, without build metadata.
 
-    None if the label isn't SemVer.
+    Returns None if the label isn't SemVer.
     """
     found = _SEMVER.fullmatch(label)
     if found is None:

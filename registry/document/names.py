@@ -21,7 +21,7 @@ SNAKE_CASE_REASON: Final = (
     "Name must be snake_case: lowercase letters, numbers, underscores only. "
     "Must start with letter. Max 50 chars."
 )
-"""The text with which miniclaw refuses a name, exactly as its contract has it."""
+"""The message with which miniclaw refuses a name, exactly as in miniclaw's contract."""
 
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
 """Folders that a search for skills skips.
@@ -39,7 +39,7 @@ _DEVICE: Final = re.compile(
 
 
 def check_new_name(name: str) -> str | None:
-    """Return why a new skill can't have this ``name``; None if it can.
+    """Return the reason why a new skill can't have this ``name``; None if the name is allowed.
 
     The name must follow the Agent Skills specification (`name`). It must also follow
     `check_folder_name`, because the skill's folder gets the same name.
@@ -70,7 +70,7 @@ def is_built_in(name: str) -> bool:
 def check_folder_name(name: str) -> str | None:
     """Return why a folder can't have this ``name`` on some operating systems.
 
-    None if it can on all.
+    Returns None if all of them allow the name.
     """
     reason = None
     plain = folded(name)

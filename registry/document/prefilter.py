@@ -40,8 +40,8 @@ LONGEST: Final = 3072
 class CpuBudget:
     """The processor time for one text; when it is used up, ``is_over`` is True.
 
-    The wall clock is read first, because to read a thread's processor time needs a system call. The
-    processor time is read only after the wall clock exceeds the limit.
+    Reading a thread's processor time needs a system call. So the wall clock is read first, and the
+    processor time only after the wall clock exceeds the limit.
     """
 
     def __init__(self, size: int) -> None:

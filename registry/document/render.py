@@ -77,7 +77,7 @@ def is_template(body: str) -> bool:
 def _table(section: Section) -> tuple[int, int] | None:
     """Return the beginning and end of the parameter table that readers use.
 
-    None if there is none.
+    Returns None if there is no such table.
     """
     lines = [line for line in section.lines if line]
     if (found := find_table([line.text for line in lines])) is None:
@@ -87,7 +87,10 @@ def _table(section: Section) -> tuple[int, int] | None:
 
 
 def _placeholder(section: Section) -> tuple[int, int] | None:
-    """Return the offsets of the sentence that there are no parameters, if it is the only text."""
+    """Return where the section states that there are no parameters, if it has no other text.
+
+    The result has the offsets of this sentence.
+    """
     lines = [line for line in section.lines if line is None or line.text.strip()]
     if len(lines) != 1 or (line := lines[0]) is None:
         return None

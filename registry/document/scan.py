@@ -191,7 +191,10 @@ def _entropy(text: str) -> float:
 
 
 _SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
-"""Letters of Cyrillic, kana, Chinese characters and Hangul; every pattern of `FOREIGN` has one."""
+"""Letters of Cyrillic, kana, Chinese characters and Hangul.
+
+Every pattern of `FOREIGN` contains one of these letters.
+"""
 
 
 def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Passage]:

@@ -137,7 +137,7 @@ def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> Y
     ``anchors`` collects the anchors, so that values parsed one by one share them. Text that is
     empty or has only comments is an empty mapping.
 
-    Raises `Broken` if ``text`` isn't such a mapping. Raises `YamlRefused` for an alias with an
+    Raises `Broken` if ``text`` isn't a YAML mapping. Raises `YamlRefused` for an alias with an
     anchor, a custom tag, or nesting deeper than `MAX_NESTING`.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)

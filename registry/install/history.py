@@ -77,7 +77,7 @@ class InstallRecord:
     ) -> Self:
         """Return the record of a pull that changed a lock entry from ``was`` to ``now``.
 
-        None means that there is no entry.
+        ``was`` and ``now`` are None if there is no entry.
         """
         known = was or now
         assert known is not None  # noqa: S101  # one of them is set
@@ -212,7 +212,7 @@ def note_ended(target: InstallTarget) -> None:
 
 
 def interrupted_targets() -> list[InstallTarget]:
-    """Return the targets with a note: those of running pulls and of interrupted pulls."""
+    """Return the targets that have a note, because a pull is running or was interrupted."""
     try:
         with open_data_folder(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]

@@ -65,12 +65,18 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 _NOT_SO: Final = "the registry does not have this version"
 
 EQUAL: Final = "its files are equal, but it was not installed by pull"
-"""Reason in a result: the folder has equal files, but no pull created it, so it stays unchanged."""
+"""Reason in a result: the folder has equal files.
+
+It stays unchanged, because no pull created it.
+"""
 
 FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""Reason in a result: with ``--adopt``, an equal folder is now in the lock file, unchanged."""
+"""Reason in a result of ``--adopt``: a folder with equal files is in the lock file now.
+
+The folder itself is unchanged.
+"""
 
 KEPT: Final = "your edits stay, and count as edits of this version"
 """Reason in a result: an edited skill keeps its edits, because of the option ``keep``."""
@@ -139,7 +145,7 @@ class InstallPlan:
     def found(self, one: InstallPath, folder: str) -> str | None:
         """Return the digest of a skill's folder or link at an install path.
 
-        None if it is missing.
+        Returns None if the path doesn't exist.
         """
         if not os.path.lexists(os.path.join(one.path, folder)):
             return None  # to open the parent folder would create it
@@ -391,7 +397,7 @@ class InstallPlan:
         """
 
     def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
-        """Copy the edits that the pull will replace, and return those that `undo` can restore."""
+        """Copy the edits that the pull will replace; return the copies that `undo` can restore."""
         del folder
         return edits
 

@@ -107,7 +107,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 def original(core: Core, skill: Skill) -> Skill:
     """Return the remote source's skill of an unedited installed copy.
 
-    Otherwise ``skill`` itself.
+    For any other skill, return ``skill`` itself.
     """
     if skill.origin is None or isinstance(skill, PinnedSkill):
         return skill
@@ -183,9 +183,9 @@ def locked(
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return the origin of a skill in the form of a lock entry; for a copy, that of its original.
+    """Return the origin of a skill in the form of a lock entry.
 
-    Returns None if the skill has no origin.
+    For a copy, this is the origin of the copied skill. Returns None if there is no origin.
     """
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 

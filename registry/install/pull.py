@@ -280,8 +280,8 @@ def check(
 def _check_one(core: Core, plan: InstallPlan, folder: str, skill: Skill | None) -> InstallResult:
     """Compare an installed skill with ``skill``; if it is None, with the skill of its lock entry.
 
-    A pinned skill keeps its files. So does a skill whose current files in the registry are a yanked
-    version. So these skills are compared only with the lock file.
+    Some skills are compared only with the lock file, because they keep their files. These are
+    pinned skills, and skills whose current files in the registry are a yanked version.
     """
     entry = plan.locked.get(folder)
     if entry is None:

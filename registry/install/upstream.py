@@ -73,8 +73,8 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
 def _installed(name: str) -> tuple[InstallTarget, str] | None:
     """Return the target whose lock file lists a skill, and the skill's folder.
 
-    None if there is none. The lock file of the current project comes before the lock file for all
-    projects. ``name`` is the name of a skill or the path of a folder.
+    Returns None if no lock file lists it. The lock file of the current project comes before the
+    lock file for all projects. ``name`` is the name of a skill or the path of a folder.
     """
     path = os.path.expanduser(name)
     if os.sep in name and os.path.lexists(path):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SPARE_FILES: Final = 200
 """Number of open files that are reserved for other purposes than counted connections.
 
-Such files are databases, watched folders, and connections that are accepted but not counted yet.
+The purposes are databases, watched folders, and connections that are accepted but not counted yet.
 """
 
 H = TypeVar("H")
@@ -68,8 +68,8 @@ class ClientLimits:
 class Admission(Generic[H]):
     """Admits connections or sessions up to a limit in total and for each address.
 
-    At the limit, the least recently used one must leave before a new one is admitted. An active one
-    leaves only if all are active.
+    At the limit, a new connection or session replaces the least recently used one. An active one is
+    replaced only if all are active.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -80,7 +80,7 @@ class Admission(Generic[H]):
     def enter(self, holder: H, address: str) -> H | None:
         """Admit a connection or session (the holder).
 
-        Returns the holder that must leave in exchange, if any.
+        If another holder must leave for it, returns this other holder.
         """
         if holder in self._held:
             return None

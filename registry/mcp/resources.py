@@ -80,7 +80,7 @@ class SkillResources:
     def read(self, uri: str) -> tuple[str, bytes] | None:
         """Return the MIME type and the bytes of the file at a URI.
 
-        None if the server doesn't show it.
+        Returns None if the server doesn't show the file.
         """
         found = self._find(uri)
         if found is None:
@@ -131,7 +131,7 @@ class SkillResources:
     def listed(self) -> frozenset[tuple[str, str]] | None:
         """Return (source, folder) of each skill in a limited view.
 
-        None if the view has no limits.
+        Returns None if the view has no limits.
         """
         return self._view.listed()
 
@@ -179,7 +179,7 @@ class SkillResources:
     def _entry(self, skill: Manifest) -> Json | None:
         """Return the extension's data about a skill.
 
-        None if the extension can't represent the skill.
+        Returns None if the extension can't represent the skill.
         """
         front_matter = front_matter_json(skill.text)
         reason = _obstacle(skill, front_matter)
@@ -203,7 +203,7 @@ class SkillResources:
 
 
 def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
-    """Return why a skill can't be in `skills/list`; None if it can."""
+    """Return the reason why `skills/list` can't contain a skill; None if it can contain it."""
     if len(skill.files) > MAX_FILES:
         return f"it has {len(skill.files)} files; the limit is {MAX_FILES}"
     if sum(file.size for file in skill.files) > MAX_BYTES:
@@ -298,7 +298,7 @@ def base(source: str, folder: str, name: str) -> str:
 
 
 def targets(uri: str) -> list[ResourceTarget]:
-    """Return the files that ``uri`` may refer to, the one in the deepest skill folder first.
+    """Return the files that ``uri`` may refer to, those in the deepest skill folder first.
 
     Returns an empty list if the URI doesn't belong to a skill's file.
     """

@@ -94,9 +94,9 @@ class Person:
 
 
 def local_person(core: Core) -> Person:
-    """Return the user of the command line: on a server, the role.
+    """Return the user of the command line.
 
-    Otherwise the user of this machine.
+    On a server, this is the role. Otherwise it is the user of this machine.
     """
     if core.host and not core.reader.empty:
         return Person(current_role(core.reader))

@@ -94,7 +94,7 @@ def plan(core: Core, wanted: Package, home: Source) -> Plan:
 def _current(core: Core, home: Source, name: str) -> StoredSkill | None:
     """Return the skill with this name in a source, with its files on disk.
 
-    None if there is none.
+    Returns None if there is no such skill.
     """
     folders = [
         folder for source, folder in core.reader.rows(*places_of_name(name)) if source == home.id

@@ -208,7 +208,7 @@ class Checkout:
     def pin(self) -> tuple[str, str] | None:
         """The recorded kind and commit of the pinned ref (see `Git.refs`).
 
-        None if there is no record.
+        It is None if there is no record.
         """
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:

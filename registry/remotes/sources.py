@@ -230,7 +230,7 @@ def trust(
     as_admin: bool = False,
     shown: Collection[str | None] | None = None,
 ) -> int:
-    """Trust the quarantined skills of a source, and return how many they are.
+    """Trust the quarantined skills of a source, and return the number of these skills.
 
     ``shown`` has the tree hashes of the skills that the user saw. If the skills have other hashes
     now, this raises `TrustOutdated`.
@@ -423,7 +423,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
 def _same(known: Sequence[Source], address: Address) -> Source | None:
     """Return the source with the same address, ref, folder and selected skills.
 
-    None if there is none.
+    Returns None if there is no such source.
     """
     asked = address.ref, address.part, address.only
     for one in known:
@@ -464,8 +464,8 @@ def _add(
     telling = address.host if kind in {"site", "hub"} else address.telling
     if kind == "archive" and file_path_of(address.url) is not None:
         telling = "/" + os.path.basename(telling)  # the name of the parent folder isn't informative
-    # To import the code that stores the source takes 0.25 s, so do this while the program waits for
-    # the server.
+    # Importing the code that stores the source takes 0.25 s, so import it while the program waits
+    # for the server.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)

@@ -195,7 +195,7 @@ def _tar_entries(tape: "_Tape") -> Iterator[_ArchiveEntry]:
         while (entry := tar.next()) is not None:
             # otherwise `tarfile` keeps all members in memory
             tar.members.clear()  # type: ignore[attr-defined]
-            if entry.size < 0:  # the next header would be one that was already read
+            if entry.size < 0:  # the next header would be a header that was already read
                 raise BadArchive("it has a file of less than no bytes")
             if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue

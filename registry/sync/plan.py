@@ -218,9 +218,9 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the differences between scanned and stored folders, which are sorted by `position`.
 
-    A folder is the ``same`` if its fingerprint is equal and its file times are old enough. After
-    such a time, every change of a file also changes the fingerprint. With ``verify``, no folder is
-    the ``same``, because an equal fingerprint isn't trusted.
+    A folder is the ``same`` if its fingerprint is equal and its file times are old enough. If the
+    file times are old enough, every later change of a file also changes the fingerprint. With
+    ``verify``, no folder is the ``same``, because an equal fingerprint isn't trusted.
     """
     rows = iter(known)
     row = next(rows, None)

@@ -104,7 +104,7 @@ class Recent:
     def found(self, key: _Key) -> Sequence[Diagnostic] | None:
         """Return the cached findings in a file, without the file's path.
 
-        None if they aren't cached.
+        Returns None if the findings aren't cached.
         """
         return self._found.get(key)
 

@@ -72,8 +72,8 @@ def fit(lines: Sequence[SkillLine], room: int) -> tuple[list[str], int]:
     """Return the lines that fit into ``room`` characters, and the maximum length of a description.
 
     First, all descriptions are shortened to the same length. If that isn't enough, descriptions are
-    left out. Then skills are left out: first those from the scopes of lowest precedence, and in
-    each scope the last ones.
+    left out. Then skills are left out. The skills from the scopes of lowest precedence are left out
+    first, and in each scope the last skills.
     """
     bare = sum(len(line.head) + 1 for line in lines)
     longest = _longest([len(line.description) for line in lines], room - bare - 2 * len(lines))

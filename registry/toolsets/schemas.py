@@ -22,8 +22,8 @@ class Tool:
     """A tool as a model sees it.
 
     ``parameters`` is the JSON Schema of its arguments. ``result`` is the JSON Schema of its result,
-    if the contract has one. ``meta`` has other data from the contract. The hints are those of MCP,
-    and describe the effect of a call.
+    if the contract defines a result. ``meta`` has other data from the contract. The hints have the
+    meaning that MCP gives them, and describe the effect of a call.
     """
 
     name: str

@@ -99,7 +99,7 @@ class View(CatalogView):
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the visible skills, sorted by name.
 
-        If ``name`` is given, only those with this name.
+        If ``name`` is given, return only the skills with this name.
         """
         if self.is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
@@ -397,7 +397,7 @@ class View(CatalogView):
     def _may_tell_gone(self, gone: SkillGone) -> bool:
         """Tell whether this view may show that a skill was removed.
 
-        If a personality limits the view, it may not.
+        The result is False if a personality limits the view.
         """
         if self.is_whole:
             return True

@@ -137,11 +137,10 @@ _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"}
 
 
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
-    """Return the fingerprint by which ClawHub's clients identify files.
+    """Return the fingerprint by which ClawHub's clients identify files; None if there is none.
 
-    None if it can't be computed. It can't be computed if a name has characters outside ASCII,
-    because the order of such names depends on the language. It also can't be computed if clients
-    may ignore one of the files.
+    It can't be computed in two cases: a name has characters outside ASCII, because their order
+    depends on the language, or clients may ignore one of the files.
     """
     lines = []
     for file in files:

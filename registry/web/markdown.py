@@ -129,7 +129,7 @@ def _formatter() -> Any:
 MOST: Final = 100_000
 """Maximum length of rendered Markdown, in characters.
 
-99 % of real files have at most a third of this length. To render hostile Markdown of this length
+99 % of real files have at most a third of this length. Rendering hostile Markdown of this length
 takes most of a second, and all other requests wait.
 """
 

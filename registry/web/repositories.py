@@ -20,10 +20,7 @@ KEPT_BYTES: Final = 1 << 30
 """Maximum total size of the stored packs on disk, in bytes; the newest pack is always stored."""
 
 EARLIER: Final = 8
-"""Number of earlier states of a repository.
-
-A client at such a state fetches only the difference.
-"""
+"""Number of earlier states of a repository from which a client can fetch only the difference."""
 
 Run = Callable[..., Awaitable[Any]]
 See = Callable[[str | None, str | None], Browse]
@@ -44,7 +41,7 @@ class Address(NamedTuple):
     def of(cls, path: str, personality: str | None, source: str | None) -> "Address | None":
         """Return the repository for a path without ``.git``.
 
-        None if there is no such repository.
+        Returns None if there is no such repository.
         """
         kind, slash, name = path.partition("/")
         if kind == "catalogue" and not slash:

@@ -67,9 +67,9 @@ class Cache(Generic[T]):
         return made
 
     def _held(self, key: Hashable) -> tuple[T, int] | None:
-        """Return a value and its weight.
+        """Return a value with its weight.
 
-        None if it isn't cached, because the value may also be None.
+        Returns None if nothing is cached for the key; a cached value may itself be None.
         """
         with self._lock:
             if key in self._values:
@@ -182,7 +182,7 @@ class AppState:
     async def visitor_of(self, token: str) -> Visitor | None:
         """Return the visitor of a token.
 
-        None if the token is unknown or its limits no longer exist.
+        Returns None if the token is unknown or its limits no longer exist.
         """
         return await self.run(self._visitor_of, token)
 

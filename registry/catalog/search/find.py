@@ -402,9 +402,9 @@ def _gathered(
 ) -> list[Match]:
     """Return the hits, each with its near-duplicates and translations.
 
-    Of near-duplicates, the hit is the one from the source of highest precedence, so that another
+    Among near-duplicates, the one from the source of highest precedence is the hit, so that another
     person's copy can't replace it. Between sources of different owners, only a precedence that an
-    admin has set counts. Without such a precedence, the better match is the hit.
+    admin has set counts. If the admin has set none, the better match is the hit.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)

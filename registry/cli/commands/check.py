@@ -72,7 +72,7 @@ class Findings:
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
         self._skills: dict[Group, list[int]] = {}
-        """For each group of findings, the indexes of the skills that have such findings."""
+        """For each group of findings, the indexes of the skills with findings of this group."""
         self.skills = 0
         """The number of checked skills; folders without a skill don't count."""
         tallies: dict[tuple[Group, str], Tally] = {}
@@ -375,9 +375,9 @@ def _note_other_folders(session: Session) -> None:
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings; all of them if ``whole``.
+    """Print the findings; if ``whole``, all of them.
 
-    Otherwise leave out minor findings, and findings for which the terminal has no space.
+    Otherwise, leave out minor findings, and findings that don't fit on the terminal.
     """
     console = session.console
     minor = whole or session.verbose

@@ -119,7 +119,7 @@ def parse_url(given: str) -> Address:
     reason, found = None, None
     if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
         # If a password contains an unescaped @, the parser takes the rest of the password as the
-        # host. Messages show the host, so reject such an address.
+        # host. Messages show the host, so refuse an address with such a host.
         reason = "write an @ inside a password, or another part, as %40"
     elif given.isprintable():
         found = _parts(given)

@@ -206,11 +206,9 @@ class ServerLock:
 
 
 def _machine() -> str:
-    """Return an id of this machine since its last boot, and of its process namespace.
+    """Return an id for this machine's current boot and process namespace; empty if unknown.
 
-    Empty if unknown.
-
-    Each process id is unique for one such id.
+    Together with a process id, it identifies one process.
     """
     run = this_boot()
     with suppress(OSError):

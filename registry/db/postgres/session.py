@@ -1,6 +1,6 @@
 """A connection that sends statements without results together with later statements.
 
-To wait for a result takes a round trip to the server. While a transaction waits, all other writers
+Waiting for a result takes a round trip to the server. While a transaction waits, all other writers
 wait as well. So a `Session` queues the statements of a transaction that return no rows. It sends
 them with the next statement that returns rows, or at the end of the transaction.
 
@@ -115,7 +115,7 @@ class Session(psycopg.Connection[Any]):
     def begin(self, statements: Iterable[str]) -> None:
         """Begin a transaction with these statements, and send them with the next query.
 
-        Without statements, all statements that are sent together form one transaction.
+        If ``statements`` is empty, the next statements that are sent together form one transaction.
         """
         self._kept = []
         for one in statements:

@@ -497,11 +497,10 @@ def among(reader: Reader, ids: Sequence[int]) -> Condition:
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
-    """Return the ids of versions that meet a condition.
+    """Return the ids of the versions that meet a condition.
 
-    None if there are more than ``most`` versions.
-
-    The result is cached until the database changes.
+    Returns None if there are more than ``most`` versions. The result is cached until the database
+    changes.
     """
 
     def load(reader: Reader) -> Sequence[int] | None:

@@ -213,7 +213,7 @@ class StoredSkill(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The handle ``source/folder``, which is unique."""
+        """The handle ``source/folder``, which no other skill has."""
         return f"{self.skill.source}/{self.skill.folder}"
 
     def is_copy_of(self, other: "StoredSkill") -> bool:
@@ -645,8 +645,8 @@ def quarantined(reader: Reader) -> dict[tuple[str, str], str]:
 def near_places(skills: Sequence[Skill]) -> tuple[str, list[str]]:
     """Return an SQL condition on `src` and `s` for the sources and folders of these skills.
 
-    The condition may also select other skills: those in a folder with the same name in another of
-    these sources.
+    The condition may also select a skill in a folder with the same name in another of these
+    sources.
     """
     parts, values = [], list[str]()
     for column, key in (("src.name", "source"), ("s.folder", "folder")):

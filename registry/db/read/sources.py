@@ -32,7 +32,7 @@ def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
     """Return all sources without their numbers of skills, and the rows of another SELECT.
 
-    The order of the sources is that of `list_sources`.
+    The sources are in the same order as in `list_sources`.
     """
     sources = _SQL.format(skills=0, held=0, own=reader.own)
     rows, found = reader.many([(sources, ()), question])

@@ -131,9 +131,9 @@ def count_by_source(
 def state_of_skills(reader: Reader) -> str:
     """Return a text that changes if skills or sources change, but not if usage counts change.
 
-    A stored version never changes, apart from four things: values that depend on other versions and
-    sources, the quarantine, whether the version is yanked, and whether it counts as an installed
-    copy. Readers don't see a staged version, so it counts only after it is published.
+    Four things can change in a stored version: values that depend on other versions and sources,
+    the quarantine, whether the version is yanked, and whether it counts as an installed copy.
+    Readers don't see a staged version, so it counts only after it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "

@@ -86,7 +86,7 @@ class SqliteBackend(Backend):
 
         Returns False if other processes hold the lock for ``wait`` seconds. ``work`` holds
         statements, each with its rows of values. Tool calls use this method to count usage, and a
-        sync without changes uses it to record its time. To import SQLAlchemy would slow both down.
+        sync without changes uses it to record its time. Importing SQLAlchemy would slow both down.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):

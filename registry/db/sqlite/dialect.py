@@ -58,7 +58,7 @@ MAX_SHOWN: Final = 60
 OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
-"""Oldest fixed SQLite version in two older release lines.
+"""The oldest SQLite version without the bug, for two older release lines.
 
 The bug can lose a commit if a checkpoint and a write happen at the same time (see
 `has_wal_reset_bug`).

@@ -26,7 +26,7 @@ The numbers are the weights of name, tags and description.
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 
 _SATURATED, _LENGTH = 1.2, 0.75
-"""The constants k1 and b of BM25; the values are those of FTS5."""
+"""The constants k1 and b of BM25; FTS5 uses the same values."""
 
 _USUAL: Final = {"heads": 250, "bodies": 4000}
 """Usual length of a text in each index, in characters.
@@ -57,7 +57,7 @@ _MOST_TEXT: Final = 1 << 13
 class Fts5Index(TextIndex):
     """Ranks matches with FTS5, and checks the filters only for the best matches.
 
-    To join and sort all matches of a common word would take twice as long.
+    Joining and sorting all matches of a common word would take twice as long.
 
     A narrowed search can't use ``bm25()`` of FTS5. That function computes its weights from all
     texts: their number, their average length, and how many of them contain a word. So its scores

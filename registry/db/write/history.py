@@ -223,7 +223,7 @@ def add_change(connection: Connection, change: RecordedChange, host: str) -> Non
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:
-    """Delete recorded changes of a host, except those of its last `REMEMBERED` commands."""
+    """Delete the recorded changes of a host, except for its last `REMEMBERED` commands."""
     command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
     latest = (
         select(func.max(changes.c.id))

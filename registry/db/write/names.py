@@ -1,6 +1,6 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-Shadowing, copies and refs depend on all skills with a name. To compute them for each listing would
+Shadowing, copies and refs depend on all skills with a name. Computing them for each listing would
 be slow. So they are stored, and updated when a skill or source changes. `catalog.resolve` looks
 handles up in an order that finds each skill by its stored ref.
 
@@ -211,7 +211,7 @@ def procedure_below(schema: str) -> str:
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     """Update shadowing, copies and refs of the skills with these ``names``.
 
-    None means all skills.
+    If ``names`` is None, update all skills.
     """
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":

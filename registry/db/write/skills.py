@@ -67,8 +67,8 @@ _INHERIT: Final = (
 )
 """Statement that publishes versions with the refs and shadowing of the versions that they replace.
 
-If the files are a yanked version, it hides the skill. For most versions, refs and shadowing stay
-the same, so this statement is the only one that writes their rows.
+If the files are a yanked version, it hides the skill. For most versions, refs and shadowing don't
+change, so no later statement writes their rows again.
 """
 
 
@@ -176,12 +176,12 @@ def publish(
     settled: Sequence[int] = (),
     exchanged: Collection[int] = (),
 ) -> list[int]:
-    """Publish the ``staged`` versions, and retire ``removed`` versions and those that they replace.
+    """Publish the ``staged`` versions; retire the ``removed`` versions and all replaced versions.
 
     ``settled`` versions are retired without a tombstone, because another source has their skills. A
-    staged version is left out if another client changed the skill in the meantime: the version that
-    it replaces is no longer current, or its folder has a current version. Returns the ids of the
-    versions that became current, including those that `exchange` returned.
+    staged version is left out if another client changed the skill in the meantime. This is so if
+    the version to replace is no longer current, or if its folder has a current version. Returns the
+    ids of the versions that became current, including the ids that `exchange` returned.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
@@ -260,7 +260,7 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
     """Store the origins of installed copies by version id.
 
-    None if the version isn't an installed copy.
+    If a version isn't an installed copy, its origin is None.
     """
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])

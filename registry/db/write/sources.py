@@ -195,7 +195,7 @@ def record_remote(connection: Connection, source_id: int, remote: Remote) -> Non
 def trust_source(
     connection: Connection, source_id: int, shown: Collection[str | None] | None = None
 ) -> int:
-    """Trust the quarantined skills of a source, and return how many they are.
+    """Trust the quarantined skills of a source, and return the number of these skills.
 
     ``shown`` holds the tree hashes that the user has seen. Raises `TrustOutdated` if the
     quarantined skills have other files now.
@@ -216,7 +216,7 @@ def trust_source(
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Quarantine the skills of a source that have security errors; return how many they are."""
+    """Quarantine the skills of a source that have security errors; return their number."""
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
@@ -229,9 +229,7 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """Hide those of the sources that have no visible skills, during their first import.
-
-    Return their ids.
+    """During their first import, hide the sources without visible skills; return their ids.
 
     Their new skills become visible when `begin_resolving` and then `finish_importing` are called.
     """

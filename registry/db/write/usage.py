@@ -1,7 +1,7 @@
 """Count in memory how often tools use each skill, and write the counts every few seconds.
 
-So counting doesn't slow tools down. The statements are text, because to import SQLAlchemy only for
-counting would slow down each tool call in a separate process.
+So counting doesn't slow tools down. The statements are text: importing SQLAlchemy only for counting
+would slow down each tool call in a separate process.
 """
 
 import json

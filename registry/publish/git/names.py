@@ -143,7 +143,7 @@ def _numbered(name: str, taken: Collection[str], numbers: Counter[str]) -> str:
 
 
 def _allowed(name: str) -> str:
-    """Convert a name to one that all clients and all file systems accept."""
+    """Convert a name to a form that all clients and all file systems accept."""
     if name in _RESERVED:
         return f"{name}--skill"
     if len(name) > MAX_NAME:

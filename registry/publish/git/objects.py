@@ -132,7 +132,7 @@ class Pack:
     def entry(self, oid: bytes) -> tuple[bytes, int] | None:
         """Return the entry (bytes) and the CRC-32 of an object.
 
-        None if the pack doesn't have it.
+        Returns None if the pack doesn't have the object.
         """
         at = bisect_left(range(len(self)), oid, key=lambda n: self.oids[n * OID : n * OID + OID])
         if self.oids[at * OID : at * OID + OID] != oid:

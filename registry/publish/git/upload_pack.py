@@ -232,7 +232,7 @@ def _check(repository: Repository, fetch: _Fetch) -> None:
 
 
 def _known(repository: Repository, earlier: Earlier, commit: bytes) -> Collection[bytes] | None:
-    """Return the ids of the objects that a client with this commit has.
+    """Return the ids of the objects of a client that has this commit.
 
     Returns None if the commit isn't from this repository or one of its earlier states.
     """
