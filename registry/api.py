@@ -67,8 +67,8 @@ def _guard(method: FunctionType) -> Callable[..., Any]:
 
     The wrapper refuses calls on a closed registry, and converts paths to text.
 
-    It raises `UsageProblem` if an argument is a text in place of a list, or can't be stored. It
-    raises `DatabaseProblem` if the database is damaged.
+    The wrapper raises `UsageProblem` if an argument is a text in place of a list, or can't be
+    stored. It raises `DatabaseProblem` if the database is damaged.
     """
     code = method.__code__
     positions = code.co_varnames[1 : code.co_argcount]
@@ -669,8 +669,8 @@ class SkillRegistry:
     ) -> SkillVersion:
         """Withdraw the version ``NAME@LABEL``.
 
-        It is installed only if a lock file lists it. If the skill has the files of this version
-        now, only the owner of its source still sees the skill. Raises the errors of
+        The version is installed only if a lock file lists it. If the skill has the files of this
+        version now, only the owner of its source still sees the skill. Raises the errors of
         `deprecate_version`.
         """
         from registry.publish.versions import set_state
@@ -733,7 +733,7 @@ class SkillRegistry:
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Export skills for agent skill discovery (RFC 0.2.0) into the folder ``to``.
 
-        This writes an index and, for each skill, its SKILL.md or an archive.
+        The export has an index and, for each skill, its SKILL.md or an archive.
         """
         from registry.install.export import export
 
@@ -853,7 +853,7 @@ class SkillRegistry:
     ) -> "PromptText":
         """Return the list of skills for a system prompt, as XML or Markdown.
 
-        It has at most ``max_chars`` characters. Raises `PersonalityNotFound`.
+        The list has at most ``max_chars`` characters. Raises `PersonalityNotFound`.
         """
         from registry.catalog.prompt import prompt
 
@@ -959,8 +959,8 @@ class SkillRegistry:
 
         Afterwards, this machine syncs the source.
 
-        This is necessary only on a server. If ``as_admin``, you can also adopt a source of another
-        role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
+        Sources need to be adopted only on a server. If ``as_admin``, you can also adopt a source of
+        another role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.sync.sources import adopt
 

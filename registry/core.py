@@ -162,7 +162,7 @@ class Core:
     def answering_others(self) -> Self:
         """Return a view of this database for the requests of other users.
 
-        It hides yanked skills, which only the owner of their source sees.
+        The view hides yanked skills, which only the owner of their source sees.
         """
         other = copy.copy(self)
         other._answers_others = True  # noqa: SLF001  # of this class

@@ -232,9 +232,9 @@ class Source(Value):
     """A registered folder that contains skills.
 
     If two sources of the same scope have a skill with the same name, the higher ``priority`` wins.
-    ``host`` is the machine that has the folder. It is empty in a SQLite file, because all folders
-    are on this machine. If the folder is a checkout, ``remote`` is its remote source, and the
-    source is read-only. ``held`` is the number of its quarantined skills.
+    ``host`` is the machine that has the folder. ``host`` is empty in a SQLite file, because all
+    folders are on this machine. If the folder is a checkout, ``remote`` is its remote source, and
+    the source is read-only. ``held`` is the number of its quarantined skills.
 
     On a server, ``owner`` is the role that may change the source, ``own`` is True if the current
     role is the owner, and ``team`` is the team that sees the source (None means all roles). If

@@ -183,7 +183,7 @@ def slug(name: str) -> str:
 def name_key(name: str) -> str:
     """Return the key by which names are sorted, and compared without regard to case.
 
-    It is the name in NFKC form, casefolded.
+    The key is the name in NFKC form, casefolded.
     """
     if name.isascii():
         return name.lower()

@@ -123,7 +123,7 @@ class Browse(CatalogView):
     ) -> Sequence[Skill]:
         """Return the skills that `list` returns, without counting all matches.
 
-        They can also be sorted by use.
+        The skills can also be sorted by use.
         """
         chosen, reader = self._matching(wanted), self.core.reader
         found: Iterable[Skill]

@@ -217,8 +217,8 @@ _FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path"
 class Checked(Value):
     """The findings about one skill, errors first; ``path`` is the skill's folder.
 
-    ``root`` is the folder from which the skill's folder was opened. It is empty if no file was
-    read.
+    ``root`` is the folder from which the skill's folder was opened. The path is empty if no file
+    was read.
     """
 
     KEYS: ClassVar = ("name", "path", "findings")
@@ -251,8 +251,8 @@ class _Packed(NamedTuple):
 class Checks(Sequence[Checked]):
     """The checked skills by name; each `Checked` object is created at its use.
 
-    This saves memory: a hundred thousand skills have a million findings, and most of these are
-    nearly equal.
+    Creating them late saves memory: a hundred thousand skills have a million findings, and most of
+    these are nearly equal.
     """
 
     def __init__(self, checked: Iterable[Checked]) -> None:

@@ -79,9 +79,9 @@ Relation = Literal["identical", "differing", "alike"]
 class Copies:
     """Skills that are copies or near-duplicates of each other, the newest first.
 
-    ``relation`` is ``identical`` if the skills have the same name and files. It is ``differing`` if
-    the skills have the same name but not all have the same files. It is ``alike`` if the skills
-    have different names and nearly the same text.
+    ``relation`` is ``identical`` if the skills have the same name and files. The relation is
+    ``differing`` if the skills have the same name but not all have the same files. It is ``alike``
+    if the skills have different names and nearly the same text.
     """
 
     name: str

@@ -195,8 +195,8 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     """Return all facts about a skill, from its files on disk.
 
     If the stored version can't be updated, the result has the SKILL.md from disk and its findings,
-    even if this SKILL.md is invalid. It then also names the parts of the folder that can't be read.
-    Raises `SkillNotFound`.
+    even if this SKILL.md is invalid. The result then also names the parts of the folder that can't
+    be read. Raises `SkillNotFound`.
     """
     if current.version is not None:
         return _version_detail(core, current, current.version)

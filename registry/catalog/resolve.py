@@ -138,9 +138,9 @@ MAX_TOLD: Final = 200
 def resolve(reader: Reader, handle: str) -> StoredSkill:
     """Return the stored skill that ``handle`` means.
 
-    This usually takes one query. If a handle with accents matches no skill, its other Unicode form
-    (composed or decomposed) is also tried. If several skills match, raises `SkillAmbiguous` with
-    their refs. If none matches, raises the errors of `not_found`.
+    The search usually takes one query. If a handle with accents matches no skill, its other Unicode
+    form (composed or decomposed) is also tried. If several skills match, raises `SkillAmbiguous`
+    with their refs. If none matches, raises the errors of `not_found`.
     """
     found = _resolved(reader, handle)
     if found is None:
@@ -189,8 +189,8 @@ def version_of(
 def not_found(reader: Reader, handle: str) -> SkillNotFound:
     """Return the error for a handle that matches no skill.
 
-    It is `SkillInTrash` or `SkillGone` if the skill existed before, else `SkillNotFound` with
-    similar names.
+    The error is `SkillInTrash` or `SkillGone` if the skill existed before, else `SkillNotFound`
+    with similar names.
     """
     handle = handle.rstrip("/") or handle
     gone = latest_tombstone(reader, handle) if is_storable(handle) else None

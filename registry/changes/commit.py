@@ -210,8 +210,8 @@ def roll_forward_or_back(
     try:
         for pause in PAUSES:
             try:
-                # If the entry is missing, an earlier COMMIT succeeded but its reply was lost. It is
-                # harmless to record the state of the disk again.
+                # If the entry is missing, an earlier COMMIT succeeded but its reply was lost.
+                # Recording the state of the disk again is harmless.
                 return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
                 time.sleep(pause)

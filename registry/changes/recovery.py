@@ -1,7 +1,7 @@
 """Finish or undo a change on disk (`disk.swap`), and then update the database from the disk.
 
 The same code completes changes that succeeded, changes that failed, and changes of dead processes.
-So normal use exercises all of this code. It handles only changes that this user signed (see
+So normal use exercises all of this code. The code handles only changes that this user signed (see
 `unfinished`). All paths are computed from the source, the skill's folder and the number of the
 change.
 """

@@ -1,10 +1,10 @@
 """Sign this user's records, and verify their signatures with this user's key.
 
-Other users may be able to write to the journal, a state folder or the trash. They may have access
-to the database, or own a clone that contains the source. So each planned change and each deletion
-has a record with a signature (HMAC-SHA256). The key is only in the user's own folder. A signature
-is valid for one user, one source and (except for the trash) one database. Records without a valid
-signature are ignored.
+Other users may be able to write to the journal, a state folder or the trash. Other users may have
+access to the database, or own a clone that contains the source. So each planned change and each
+deletion has a record with a signature (HMAC-SHA256). The key is only in the user's own folder. A
+signature is valid for one user, one source and (except for the trash) one database. Records without
+a valid signature are ignored.
 """
 
 import hmac

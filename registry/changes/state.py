@@ -1,10 +1,10 @@
 """The state folder of a source, for staged changes and deleted skills.
 
 The state folder is beside the source's root, on the same file system. The first change creates it.
-It isn't inside the root, because other programs search skills folders and must never find a staged
-or deleted skill. Other users with write access to the parent folder could create a folder with this
-name. So the state folder is used only if it belongs to this user and no other user can write to it.
-It is opened without following links.
+The state folder isn't inside the root, because other programs search skills folders and must never
+find a staged or deleted skill. Other users with write access to the parent folder could create a
+folder with this name. So the state folder is used only if it belongs to this user and no other user
+can write to it. It is opened without following links.
 
 This module also defines the context of a change: its source, open folders, lock and signer.
 """
@@ -221,8 +221,8 @@ class ChangeContext:
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
-            # Don't create a missing root. It may be on an unmounted disk, which would later hide
-            # the new folder.
+            # Don't create a missing root. The root may be on an unmounted disk, which would later
+            # hide the new folder.
             reason = "the source's folder does not exist"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:

@@ -112,8 +112,8 @@ def _stage(
 ) -> tuple[JournalEntry, Trashed]:
     """Check that a skill has the expected version, and stage its deletion.
 
-    ``check`` is the expected version. This writes a signed record of the deletion into the trash.
-    Returns the journal entry and the deleted skill.
+    ``check`` is the expected version. The function writes a signed record of the deletion into the
+    trash. Returns the journal entry and the deleted skill.
     """
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"

@@ -2,7 +2,7 @@
 
 The check starts with the files on disk and not with the journal, so it is fast enough for each
 opening. For each change with files in this user's state folders, it verifies this user's signature
-and compares the row in the journal. It never reads rows that other users wrote.
+and compares the row in the journal. The check never reads rows that other users wrote.
 """
 
 from contextlib import suppress

@@ -24,8 +24,8 @@ def check_untrusted(
 ) -> None:
     """Raise `SkillHeld` if files have security errors, `SkillInvalid` if they can't be scanned.
 
-    ``url`` is the address from which the user can get the files again. It is None if the files are
-    being fetched from this address now.
+    ``url`` is the address from which the user can get the files again. ``url`` is None if the files
+    are being fetched from this address now.
     """
     found = read_files(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]

@@ -77,8 +77,8 @@ def report_copies(
 ) -> Iterator[None]:
     """After the block, print on stderr which copies of a skill changed and which did not.
 
-    ``copies`` tells whether the user asked to change copies. It is None if the command can't change
-    copies.
+    ``copies`` tells whether the user asked to change copies. ``copies`` is None if the command
+    can't change copies.
     """
     console, reader = session.console, session.registry.core.reader
     try:

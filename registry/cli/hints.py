@@ -110,7 +110,7 @@ def removal(folder: str, lock: str) -> str:
 def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
     """Yield the paths at which a skill is installed, each with the command that removes it.
 
-    This searches only this project, and the folders for all projects.
+    The function searches only this project, and the folders for all projects.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import is_of
@@ -135,8 +135,8 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 def check_meant(registry: "SkillRegistry", name: str) -> None:
     """Raise `ChangeRefused` if a name may mean an installed copy in this project.
 
-    This is so if the registry's skill with the name is in another folder, and the copy doesn't come
-    from it.
+    The name may mean the copy if the registry's skill is in another folder and isn't the original
+    of the copy.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner

@@ -1,7 +1,7 @@
 """Fork safety: a fork waits for running database calls, and the child opens its own connections.
 
 SQLite stores a process's file locks in memory. A forked child inherits this memory but not the
-locks. It would read and write without locks, and lose its writes
+locks. The child would read and write without locks, and lose its writes
 (https://sqlite.org/howtocorrupt.html, 2.6). So the child closes each inherited connection before it
 opens a new connection. Closing them is safe if no other thread was inside the database at the fork.
 """

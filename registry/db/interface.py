@@ -149,8 +149,8 @@ class SearchLimits(NamedTuple):
 class HitMetadata(NamedTuple):
     """The data that a search returns with each hit.
 
-    These are the precedence of the hit's source, its sketch (a MinHash of the skill's text) and its
-    head (name, tags and description as one text).
+    The data are the precedence of the hit's source, its sketch (a MinHash of the skill's text) and
+    its head (name, tags and description as one text).
     """
 
     precedence: Precedence
@@ -464,8 +464,8 @@ class Reader(ABC):
     digest: str | None = None
     """SQL aggregate for a digest of the texts ``{}``.
 
-    It is None if the database has no digest function. The caller must then read and compare the
-    texts.
+    The attribute is None if the database has no digest function. The caller must then read and
+    compare the texts.
     """
 
     semantic: str | None = None
@@ -626,8 +626,8 @@ class Backend(ABC):
     This machine syncs and changes only the sources with this host name. In a SQLite file, ``host``
     is empty, because the folders are on the machine that opens the file.
 
-    ``identity`` identifies the database in this user's own records. It is made from the location of
-    the database and not from data in the database.
+    ``identity`` identifies the database in this user's own records. The identity is made from the
+    location of the database and not from data in the database.
     """
 
     reader: Reader

@@ -70,8 +70,8 @@ def open_backend(
 def _passing() -> Backend:
     """Return a temporary database, which is deleted when it is closed or when this process ends.
 
-    It is a file that only this user can read. It can't be in memory, because each connection would
-    get a separate database.
+    The database is a file that only this user can read. A database in memory isn't possible,
+    because each connection would get a separate database.
     """
     from shutil import rmtree
     from tempfile import mkdtemp

@@ -1,6 +1,7 @@
 """A reader for users who work in certain folders.
 
-It shows all skills outside projects, and the skills of the projects that contain these folders.
+The reader shows all skills outside projects, and the skills of the projects that contain these
+folders.
 """
 
 import os

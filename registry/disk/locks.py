@@ -28,8 +28,8 @@ class FileLock:
     """An exclusive ``flock`` on the file ``path``, which is created and never removed.
 
     If an open ``folder`` is given, ``path`` is a name in this folder. The file must be a regular
-    file with only one name, and not a link. It must belong to this user unless ``shared``. Each
-    instance opens the file again, so the lock also excludes other threads of the process. The
+    file with only one name, and not a link. The file must belong to this user unless ``shared``.
+    Each instance opens the file again, so the lock also excludes other threads of the process. The
     descriptor is closed on exec. It is also closed in a forked child, because the child doesn't
     have its parent's lock.
     """
@@ -106,7 +106,7 @@ class FileLock:
     def now_ns(self) -> int:
         """Return the modification time of the lock file, which `sign` sets.
 
-        It comes from the same clock as the times of other files.
+        This time comes from the same clock as the times of other files.
         """
         assert self._descriptor is not None  # noqa: S101  # only a programming error can cause this
         return os.fstat(self._descriptor).st_mtime_ns

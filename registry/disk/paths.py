@@ -83,7 +83,7 @@ def position(folder: str) -> str:
 def entry_order(name: str) -> str:
     """Return the key by which the entries of a folder are sorted.
 
-    It gives the same order as `position`.
+    The order is the same as with `position`.
     """
     return _ordered(storable(name))
 

@@ -47,7 +47,8 @@ NEW: Final = ".new"
 PREFIX: Final = ".exchange-"
 """Prefix of drafts (temporary files) and staging directories.
 
-They are beside folders that users see. Their names end in `STATE_SUFFIX`, so that syncs skip them.
+These files and directories are beside folders that users see. Their names end in `STATE_SUFFIX`, so
+that syncs skip them.
 """
 
 

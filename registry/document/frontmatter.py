@@ -144,7 +144,7 @@ def bare_key(key: str) -> str:
 def ends_early(front: str) -> bool:
     """Tell whether ``front`` also contains Markdown.
 
-    This happens if the body has a horizontal rule, which looks like a closing `---`.
+    The reason is a horizontal rule in the body, which looks like a closing `---`.
     """
     lines = front.splitlines()
     for index, line in enumerate(lines):

@@ -26,7 +26,7 @@ SNAKE_CASE_REASON: Final = (
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
 """Folders that a search for skills skips.
 
-It also skips folders with a dot as the first character.
+The search also skips folders with a dot as the first character.
 """
 
 _FOLDER_BYTES: Final = 255
@@ -41,7 +41,7 @@ _DEVICE: Final = re.compile(
 def check_new_name(name: str) -> str | None:
     """Return the reason why a new skill can't have this ``name``; None if the name is allowed.
 
-    The name must follow the Agent Skills specification (`name`). It must also follow
+    The name must follow the Agent Skills specification (`name`). The name must also follow
     `check_folder_name`, because the skill's folder gets the same name.
     """
     if not name:

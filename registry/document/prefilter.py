@@ -108,8 +108,8 @@ class _Way(NamedTuple, Generic[AnyStr]):
     """One way in which a pattern can match: the number of the pattern, and the limits of a match.
 
     A match begins at most ``before`` bytes before a needle of the rarest set, and ends at most
-    ``behind`` bytes after it. It also contains one needle of each other set: ``few`` are the small
-    sets, ``many`` the large sets. If ``in_line``, a match has no line end.
+    ``behind`` bytes after it. A match also contains one needle of each other set: ``few`` are the
+    small sets, ``many`` the large sets. If ``in_line``, a match has no line end.
     """
 
     number: int

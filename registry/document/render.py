@@ -153,9 +153,9 @@ def render_miniclaw(
 ) -> str:
     """Return a new SKILL.md in the form of miniclaw's contract, with front matter above it.
 
-    The Markdown can't contain some texts unchanged, such as a heading in the description. They are
-    escaped there, and the front matter has the exact value. Raises ValueError as `render_document`
-    does.
+    The Markdown can't contain some texts unchanged, such as a heading in the description. These
+    texts are escaped in the Markdown, and the front matter has the exact value. Raises ValueError
+    as `render_document` does.
     """
     facts = {"version": FIRST_VERSION, "created": _moment(created_at)}
     result = (

@@ -159,7 +159,7 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
 def _closes_early(text: str) -> bool:
     """Tell whether the text ends after the second quote.
 
-    It does in `"a" or "b"`, but not in `"say "hi" to"`.
+    In `"a" or "b"`, the text ends there; in `"say "hi" to"`, it doesn't end there.
     """
     mark = text[0]
     second = text.find(mark, 1)

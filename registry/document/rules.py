@@ -23,7 +23,7 @@ _NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
 def same_name(name: str, folder: str) -> str:
     """Return the advice how to make the name and the folder's name equal.
 
-    It proposes a name that the specification allows.
+    The advice proposes a name that the specification allows.
     """
     rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
     match is_strict(name), is_strict(folder):

@@ -1,8 +1,9 @@
 """Findings that a person should read before trusting a skill.
 
-They don't make a skill invalid, because with too many false alarms, users would switch the registry
-off. A file has at most one finding for each code. The finding shows the first suspicious passage,
-and lists the lines of all others. Quoted examples of attacks have only the severity ``info``.
+These findings don't make a skill invalid, because with too many false alarms, users would switch
+the registry off. A file has at most one finding for each code. The finding shows the first
+suspicious passage, and lists the lines of all others. Quoted examples of attacks have only the
+severity ``info``.
 """
 
 import re
@@ -83,8 +84,8 @@ def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnosti
     """Yield findings about suspicious passages in a supporting file, if the file is text.
 
     ``defending`` tells whether the skill is about attacks and defence (`is_about_defence`). The
-    findings depend only on ``data`` and on the result of `kind_of`. They contain ``path``, which
-    has no other effect.
+    findings depend only on ``data`` and on the result of `kind_of`. The findings contain ``path``,
+    which has no other effect.
     """
     if not is_text(path, data):
         return

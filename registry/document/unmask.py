@@ -1,7 +1,7 @@
 """Remove disguises from a text, so that a search sees the text as a shell or a reader does.
 
-This joins continued lines. It removes invisible characters, and quotes and escapes inside the names
-of commands. It replaces look-alike letters by Latin letters, and decodes escaped letters.
+The module joins continued lines. It removes invisible characters, and quotes and escapes inside the
+names of commands. It replaces look-alike letters by Latin letters, and decodes escaped letters.
 """
 
 import re

@@ -64,8 +64,8 @@ class Export(Value):
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     """Write an index, and a SKILL.md or archive for each skill, into the folder ``to``.
 
-    This overwrites existing files, and removes the files that only the previous index lists. Raises
-    `ExportRefused`.
+    The export overwrites existing files, and removes the files that only the previous index lists.
+    Raises `ExportRefused`.
     """
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)

@@ -67,7 +67,7 @@ _NOT_SO: Final = "the registry does not have this version"
 EQUAL: Final = "its files are equal, but it was not installed by pull"
 """Reason in a result: the folder has equal files.
 
-It stays unchanged, because no pull created it.
+The folder stays unchanged, because no pull created it.
 """
 
 FOREIGN: Final = "it was not installed by pull"
@@ -272,8 +272,8 @@ class InstallPlan:
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
         """Compare the installed copy of a skill with the skill's current hashes in the registry.
 
-        This doesn't read the files of the skill. If ``skill`` is None, compare the installed copy
-        only with the lock file.
+        The method doesn't read the files of the skill. If ``skill`` is None, compare the installed
+        copy only with the lock file.
         """
         entry = self.locked.get(folder)
         install_paths = self._known_paths(entry, folder)

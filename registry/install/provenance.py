@@ -260,8 +260,9 @@ class Provenance:
     def is_strange(self, entry: Locked) -> bool:
         """Tell whether an entry comes from a source that isn't on this machine.
 
-        If the entry has an address, this is so if no source here includes the address and the
-        folder. Otherwise it is so if no skill of this registry ever had its files.
+        An entry with an address counts as such if no source here includes the address and the
+        folder. An entry without an address counts as such if no skill of this registry ever had its
+        files.
         """
         if entry.origin is None or not entry.origin["url"]:
             return not has_revision_with(self._core.reader, entry.tree_hash)

@@ -259,8 +259,8 @@ def check(
 ) -> list[InstallResult]:
     """Return how installed skills differ from the registry.
 
-    This compares the given ``skills``. If ``skills`` is None, it compares the locked skills in the
-    folders ``names`` or, without ``names``, in all folders.
+    The function compares the given ``skills``. If ``skills`` is None, it compares the locked skills
+    in the folders ``names`` or, without ``names``, in all folders.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         plan = InstallPlan(core, stack, target)

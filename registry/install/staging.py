@@ -1,8 +1,8 @@
 """Replace the folder of a skill at one path, or at several paths: all of them or none.
 
-A staging directory beside each path contains the new files (see `disk.swap`) and a record. It stays
-until the lock file lists the new state. If the process is killed, the next process finishes the
-recorded change.
+A staging directory beside each path contains the new files (see `disk.swap`) and a record. The
+staging directory stays until the lock file lists the new state. If the process is killed, the next
+process finishes the recorded change.
 
 A single rename can't change two folders. So for several paths, all staging directories are prepared
 first, and one of the paths is the deciding path. A record in the lock file's folder lists all
@@ -47,13 +47,13 @@ RECORD: Final = "note.json"
 GROUP: Final = "places.json"
 """Name of the file beside the lock file with the labels of all paths of a change.
 
-It is written before the staging directories.
+The file is written before the staging directories.
 """
 
 ENTRY: Final = "entry.json"
 """Name of the file beside the lock file with the skill's new lock entry.
 
-It is written after the staging directories, before the first change.
+The file is written after the staging directories, before the first change.
 """
 
 LOCK_SECONDS: Final = 30.0
@@ -241,8 +241,8 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 class TargetChange(NamedTuple):
     """The change of one path: the label of its parent folder, its old and its new state.
 
-    The old state is a digest. ``link`` is the target of the new link. It is "" if the path gets the
-    skill's files, and None if the path is removed.
+    The old state is a digest. ``link`` is the target of the new link. ``link`` is "" if the path
+    gets the skill's files, and None if the path is removed.
     """
 
     label: str
@@ -254,9 +254,9 @@ class TargetChange(NamedTuple):
 class GroupSwap:
     """A change of several paths of one skill: all or none.
 
-    It is recorded in the folder ``anchor``, which has the lock file. ``folder`` is the name of the
-    skill's folder. ``labels`` are the labels of the parent folders, in the order of the changes.
-    ``deciding`` is the label of the deciding path.
+    The change is recorded in the folder ``anchor``, which has the lock file. ``folder`` is the name
+    of the skill's folder. ``labels`` are the labels of the parent folders, in the order of the
+    changes. ``deciding`` is the label of the deciding path.
     """
 
     anchor: Folder

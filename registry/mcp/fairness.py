@@ -172,8 +172,8 @@ class FairThreads:
         except RuntimeError:  # the server is stopping
             end()
             raise ClientGone from None
-        # If the client leaves, the thread works until it notices this. It holds the client's place
-        # until then.
+        # If the client leaves, the thread works until it notices this. The thread holds the
+        # client's place until then.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
 

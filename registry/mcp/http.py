@@ -156,7 +156,7 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Start the timeout for the next request.
 
-        It includes the time in which the client reads this answer.
+        The timeout includes the time in which the client reads this answer.
         """
         if self._is_asking:
             self._is_asking = False
@@ -204,7 +204,7 @@ def bounded(bounds: ClientLimits) -> type[H11Protocol]:
 MAX_BYTES: Final = 4 << 20
 """Maximum size of a request's body, in bytes.
 
-This is enough to create a skill together with its files.
+This size is enough to create a skill together with its files.
 """
 
 RATE: Final = 500.0

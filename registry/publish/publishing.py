@@ -1,8 +1,8 @@
 """Publish a skill from a folder or an archive: unpack, check, then make an ordinary change.
 
 The change replaces exactly the version with the tree hash that the caller gives. An archive comes
-from a person who may publish, but any program may have made it. So it must follow the rules for
-imported archives.
+from a person who may publish, but any program may have made it. So the archive must follow the
+rules for imported archives.
 """
 
 from contextlib import suppress

@@ -58,7 +58,7 @@ class ArtifactCache:
     """A folder of this user with downloaded files, and notes about the files.
 
     The name of a file is its SHA-256. ``notes`` are JSON data, in a format that depends on the kind
-    of the source. They are only hints, because the digest of each file is verified. Only one
+    of the source. The notes are only hints, because the digest of each file is verified. Only one
     process at a time uses the folder, but it may use several threads.
     """
 

@@ -208,7 +208,7 @@ class Checkout:
     def pin(self) -> tuple[str, str] | None:
         """The recorded kind and commit of the pinned ref (see `Git.refs`).
 
-        It is None if there is no record.
+        The value is None if there is no record.
         """
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:
@@ -237,8 +237,8 @@ class Checkout:
     def known(self, *, verify: bool) -> str | None:
         """Return the version whose files are on disk for certain.
 
-        Returns None if the files must be compared with those of the remote source. This is
-        necessary if ``verify``, or if the system may have crashed since the files were written.
+        Returns None if the files must be compared with those of the remote source. The comparison
+        is necessary if ``verify``, or if the system may have crashed since the files were written.
         """
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
@@ -278,8 +278,8 @@ class Checkout:
     def _sure_from(self, *, changed: bool) -> str | None:
         """Return the boot id of the system at the time when the files were written.
 
-        Returns None if the files were found unchanged after a reboot. Then they are on disk for
-        certain.
+        Returns None if the files were found unchanged after a reboot. Unchanged files after a
+        reboot are on disk for certain.
         """
         now = this_boot()
         if changed or now is None or not self._was:

@@ -158,7 +158,7 @@ BRANCH: Final = "branch"
 SEEN: Final = "refs/registry/seen"
 """Prefix of refs in the bare repository; each points to the commit that was read last.
 
-There is one for each requested ref of the remote repository.
+Each requested ref of the remote repository has one.
 """
 
 MAX_LISTED: Final = 1_000_000
@@ -369,7 +369,8 @@ class Git:
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Start git in a separate session, so that no child of git prompts or outlives git.
 
-        If ``heard``, capture git's error output. It is not read while git runs.
+        If ``heard``, capture git's error output. This method doesn't read the error output while
+        git runs.
         """
         settings = (*self._settings, f"remote.origin.url={self.url}")
         git = ["git", *(word for one in settings for word in ("-c", one))]
@@ -692,7 +693,7 @@ def _at_rest(state: str) -> str:
 class _Kept(Git):
     """A bare repository that is read in its own folder.
 
-    It is moved to another path only if git must fetch into it.
+    The repository is moved to another path only if git must fetch into it.
     """
 
     def __init__(self, url: str, state: str, bounds: FetchLimits, *, is_offline: bool) -> None:

@@ -49,7 +49,7 @@ class _Item(NamedTuple):
     def query(self, **more: str) -> str:
         """Return the query string of a request about this skill.
 
-        It has the skill's owner and the parameters ``more``.
+        The query has the skill's owner and the parameters ``more``.
         """
         owner = {"ownerHandle": self.owner} if self.owner else {}
         return f"?{urlencode(more | owner)}" if more or owner else ""
@@ -61,8 +61,8 @@ def open_hub(
 ) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    Yields None if all these versions equal ``known``. It assumes that a downloaded version never
-    changes.
+    Yields None if all these versions equal ``known``. The function assumes that a downloaded
+    version never changes.
     """
     client = HttpClient(url, bounds)
     base = find_base(client)

@@ -80,8 +80,8 @@ AT_ONCE: Final = 2
 STATISTICS_AFTER: Final = 500
 """Minimum number of new skills after which a sync updates the query planner's statistics.
 
-There must also be at least as many new skills as unchanged skills in the sources. Otherwise the
-server's autovacuum is enough.
+The sources must also have at least as many new skills as unchanged skills. Otherwise the server's
+autovacuum is enough.
 """
 
 
@@ -221,7 +221,7 @@ PIECE, PIECE_BYTES = 50, 1_000_000
 class Unread(NamedTuple):
     """The result of reading a folder with an unreadable part.
 
-    It holds the findings about the unreadable parts, and whether SKILL.md is readable.
+    The value holds the findings about the unreadable parts, and whether SKILL.md is readable.
     """
 
     findings: Sequence[Diagnostic]

@@ -1,7 +1,7 @@
 """Store the files of skills in the database, so that older revisions can be restored.
 
-After a version is stored, this module reads its files a second time. It stores the bytes of a file
-only if they still have the hash in the version.
+After a version is stored, this module reads its files a second time. The module stores the bytes of
+a file only if they still have the hash in the version.
 """
 
 from collections.abc import Collection, Iterator

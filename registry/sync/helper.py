@@ -34,8 +34,8 @@ _WAITING_BYTES: Final = 8_000_000
 A piece stays in memory until all earlier pieces of the plan are stored.
 """
 
-# The helper imports modules only from the folders in this process's `sys.path`. It ignores the
-# working folder, and environment variables such as PYTHONPATH.
+# The helper imports modules only from the folders in this process's `sys.path`. The helper ignores
+# the working folder, and environment variables such as PYTHONPATH.
 _MAIN: Final = (
     "import json, sys; sys.dont_write_bytecode, sys.path[:] = json.loads(sys.argv[1]);"
     "from registry.sync.helper import serve; serve()"
@@ -70,7 +70,7 @@ class Helper:
     def is_free(self) -> bool:
         """Whether the helper can get another task.
 
-        It can if it hasn't failed and fewer than `_AHEAD` tasks wait.
+        The helper can get a task if it hasn't failed and fewer than `_AHEAD` tasks wait.
         """
         return self._answers and self._given < _AHEAD
 
@@ -186,7 +186,7 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 def serve() -> None:
     """Read folders for the parent process until it closes the pipe.
 
-    This runs in the helper process.
+    The function runs in the helper process.
     """
     gc.set_threshold(50_000, 20, 100)  # the main process uses the same values
     asked, answers = sys.stdin.buffer, sys.stdout.buffer

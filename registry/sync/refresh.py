@@ -16,9 +16,9 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Compare a stored skill with its folder, and store the skill again if the folder changed.
 
-    Returns the skill, the scanned folder, and whether the stored skill is still out of date. It
-    stays out of date if the database can't be written, or if a part of the folder can't be read
-    (see ``unread`` of the folder).
+    Returns the skill, the scanned folder, and whether the stored skill is still out of date. The
+    stored skill stays out of date if the database can't be written, or if a part of the folder
+    can't be read (see ``unread`` of the folder).
 
     Returns None if another process replaced the skill in the meantime. Raises `SkillMissing` if the
     folder is gone, and `SkillInaccessible` if the folder or its SKILL.md can't be read.

@@ -168,8 +168,8 @@ def project_of(scope: Scope, path: str) -> str | None:
     """Return the project folder for skills at ``path``; None if the scope isn't project.
 
     If ``path`` is in an agent's skills folder, the project is the folder that contains the agent's
-    folder. Otherwise it is the nearest git checkout that contains the path. If there is none, it is
-    the parent folder. A home folder under version control doesn't count as a checkout.
+    folder. Otherwise the project is the nearest git checkout that contains the path. If there is
+    none, it is the parent folder. A home folder under version control doesn't count as a checkout.
     """
     if scope != "project":
         return None

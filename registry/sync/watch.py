@@ -153,7 +153,7 @@ class Watcher:
     def start(self) -> None:
         """Start watching in a new thread.
 
-        It reports changes since the list of skills at this moment.
+        The thread reports changes since the list of skills at this moment.
         """
         self._compare()
         self._next_compare = 0.0
@@ -408,7 +408,7 @@ class Watching(Watcher):
     def running(self) -> bool:
         """Whether the watching thread runs.
 
-        It doesn't run after `stop`, after an error, and in a forked child.
+        The thread doesn't run after `stop`, after an error, and in a forked child.
         """
         return self._thread is not None and self._thread.is_alive()
 

@@ -161,10 +161,11 @@ class Toolset(ABC):
         return [described(tool, style, strict=strict) for tool in self._current()]
 
     def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool; return its result, or the contract's error. This never raises an exception.
+        """Run one tool; return its result, or the contract's error.
 
-        ``arguments`` may be any JSON value, or JSON text. A blank text and null count as an empty
-        object. If an optional argument is null, it counts as missing.
+        The method never raises an exception. ``arguments`` may be any JSON value, or JSON text. A
+        blank text and null count as an empty object. If an optional argument is null, it counts as
+        missing.
         """
         offered = self._tools.get(str(tool))
         if offered is None:

@@ -1,7 +1,7 @@
 """The toolset `basic` (docs/contributing/contracts.md).
 
-It shows one source, which it reads from disk. Each folder of the source is a skill, unless it
-contains only folders of skills. Skills that are hidden from models, or from the personality, are
+The toolset shows one source, which it reads from disk. Each folder of the source is a skill, unless
+it contains only folders of skills. Skills that are hidden from models, or from the personality, are
 neither listed nor read.
 """
 

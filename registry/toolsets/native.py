@@ -141,7 +141,7 @@ LISTED: Final[Json] = {
 }
 """The schema of one skill on a page.
 
-It is short, because clients validate each answer.
+The schema is short, because clients validate each answer.
 """
 
 _PAGE: Final[Json] = {
@@ -472,7 +472,7 @@ class NativeToolset(Toolset):
     def _proposed(self, tool: str, proposed: SkillProposed) -> Json:
         """Return the answer for a change that waits for review.
 
-        It has the form of other answers.
+        The answer has the form of other answers.
         """
         from registry.publish.proposals import preview
 

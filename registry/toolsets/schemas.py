@@ -212,7 +212,7 @@ def _type(schema: Json) -> Json:
 def _description(schema: Json, *, bounds: bool) -> Json:
     """Return the description of a schema as a mapping.
 
-    It includes minimum, maximum and default, if the schema can't express them.
+    The description includes minimum, maximum and default, if the schema can't express them.
     """
     text = schema.get("description", "")
     notes = [

@@ -1,6 +1,6 @@
 """The skills that a toolset may show.
 
-They are limited to a personality, a source, a scope and the user's projects.
+These skills are limited to a personality, a source, a scope and the user's projects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -429,7 +429,7 @@ class View(CatalogView):
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Return the error for an existing skill that the view doesn't show.
 
-        It reveals nothing about hidden skills.
+        The error reveals nothing about hidden skills.
         """
         skill = stored.skill
         if not self._is_ours(stored):

@@ -203,8 +203,7 @@ class ParsedSkillFile:
 def kind_of(scope: Scope) -> SkillType:
     """Return a skill's type in the contract.
 
-    It is the type for projects if the skill belongs to a project. Otherwise it is the type for
-    users.
+    A skill of a project has the type for projects. All other skills have the type for users.
     """
     return "project" if scope == "project" else "personal"
 
@@ -446,7 +445,8 @@ class WaveToolset(Toolset):
         """Answer with an error that lists available skills.
 
         The skills in ``first`` come first. ``but`` is the requested skill, which is left out of the
-        list. It may have been removed since the last sync, and can't be an alternative to itself.
+        list. The skill may have been removed since the last sync, and can't be an alternative to
+        itself.
         """
         listed, names = self._listed(first, but)
         message = details.text(listed)

@@ -26,8 +26,8 @@ def at(path: str) -> str:
 def of_ref(ref: str) -> str:
     """Return a ref as the end of a URL's path that can't be mistaken for the address of JSON.
 
-    Browsers remove a dot at the end of a path. They also interpret two dots between slashes as the
-    parent folder, even if the dots are percent-encoded. Percent-encoded slashes prevent this.
+    Browsers remove a dot at the end of a path. Browsers also interpret two dots between slashes as
+    the parent folder, even if the dots are percent-encoded. Percent-encoded slashes prevent this.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]

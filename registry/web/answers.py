@@ -32,7 +32,7 @@ from registry.web.state import AppState, Edition, Visitor
 PLACES: Final = frozenset({"path", "location", "url"})
 """JSON keys that may hold an absolute path on this machine.
 
-They may also hold a relative path in a skill's folder. Only absolute paths are hidden.
+These keys may also hold a relative path in a skill's folder. Only absolute paths are hidden.
 """
 
 STRANGE: Final = frozenset({"front_matter"})
@@ -313,7 +313,7 @@ def _named(refs: Sequence[str], visit: Visit) -> list[Skill]:
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
     """Return a description of the damaged data.
 
-    It names the damaged row only for visitors who see all skills.
+    The description names the damaged row only for visitors who see all skills.
     """
     log.warning("%s", found)
     of, _, ref = visit.path.strip("/").partition("/")

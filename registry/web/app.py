@@ -53,7 +53,7 @@ POLICY: Final = (
 )
 """Content security policy of the catalogue's pages.
 
-They load scripts and styles only from this server.
+The pages load scripts and styles only from this server.
 """
 
 ALWAYS: Final = {

@@ -213,8 +213,8 @@ class Auth:
             return sign_in(f"{INVALID}.", wanted)
         entered = RedirectResponse(wanted, 303)
         # A browser sends this cookie if the user follows a link from another site, but not with
-        # other requests from that site. This is safe, because a request that changes data also
-        # needs a value from one of this server's pages.
+        # other requests from that site. The cookie is safe, because a request that changes data
+        # also needs a value from one of this server's pages.
         entered.set_cookie(
             COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )

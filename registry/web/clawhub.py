@@ -139,8 +139,8 @@ _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"}
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
     """Return the fingerprint by which ClawHub's clients identify files; None if there is none.
 
-    It can't be computed in two cases: a name has characters outside ASCII, because their order
-    depends on the language, or clients may ignore one of the files.
+    The fingerprint can't be computed in two cases: a name has characters outside ASCII, because
+    their order depends on the language, or clients may ignore one of the files.
     """
     lines = []
     for file in files:

@@ -129,7 +129,7 @@ def start(visit: Visit) -> PageContent:
 SORTED: Final = 200
 """Maximum number of hits that a page can sort by anything other than relevance.
 
-It sorts the best hits.
+The page sorts the best hits.
 """
 
 

@@ -75,7 +75,7 @@ _TAG: Final = re.compile(r'"?([^",\s]+)"?')
 FORBIDDEN: Final = "This token may not publish there."
 """The message for all sources that a token may not write.
 
-It is the same, so that it reveals no names.
+All sources have the same message, so that it reveals no names.
 """
 
 

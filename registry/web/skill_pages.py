@@ -474,7 +474,7 @@ def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:
 POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 """Content security policy of untrusted files: they can't load data or run scripts.
 
-They also have no access to this server's cookies.
+Untrusted files also have no access to this server's cookies.
 """
 
 OCTETS: Final = "application/octet-stream"

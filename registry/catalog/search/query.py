@@ -91,7 +91,8 @@ FUNCTION_CHARACTERS: Final = re.compile(
 )
 """Function characters and words at which a text without spaces is split.
 
-They are those of Chinese, the particles of Japanese, and the endings and particles of Korean.
+They are function words of Chinese, the particles of Japanese, and the endings and particles of
+Korean.
 """
 
 
@@ -348,8 +349,8 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 def language_of(query: str) -> Sequence[str]:
     """Return the language of a query that isn't in English; several if the languages are similar.
 
-    It is the language with the most function words in the query. Words of one letter don't count.
-    The result is empty if the query is in English, or has no function words.
+    The result is the language with the most function words in the query. Words of one letter don't
+    count. The result is empty if the query is in English, or has no function words.
     """
     told = _function_words_in(query)
     most = max(told.values())

@@ -50,7 +50,7 @@ MAX_TEXTS: Final = 3000
 """Maximum number of bodies to rank.
 
 The search looks for the rarest words of a query in bodies first. When more bodies than this match,
-it looks for no further word. That would take time and improve the result only a little.
+it looks for no further word. Another word would take time and improve the result only a little.
 """
 
 EVERYWHERE: Final = 10_000
@@ -126,7 +126,7 @@ _SELDOM: Final = 5000
 _TIMES: Final = 100
 """A word may be misspelt if less than one in ``_SELDOM`` bodies contains it.
 
-It is replaced if a similar word is in more than ``_TIMES`` times as many texts.
+The word is replaced if a similar word is in more than ``_TIMES`` times as many texts.
 """
 
 
@@ -621,8 +621,8 @@ def wanted(asked: Asked) -> Wanted:
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
     """Return each typed word with its forms, and with its compound with an adjacent word.
 
-    The compound ("websocket") may be found in place of both words ("web socket"). It doesn't count
-    as an additional word.
+    The compound ("websocket") may be found in place of both words ("web socket"). The compound
+    doesn't count as an additional word.
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]

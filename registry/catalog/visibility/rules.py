@@ -17,7 +17,7 @@ class Needs:
     """The tools, environment variables and programs that a skill requires or replaces.
 
     The skill is hidden if the toolset has a tool of ``fallback_for``, or if a variable of
-    ``variables`` isn't set. It needs only one program of ``programs``.
+    ``variables`` isn't set. The skill needs only one program of ``programs``.
     """
 
     fallback_for: tuple[str, ...] = ()

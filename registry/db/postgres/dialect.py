@@ -61,9 +61,9 @@ class Address:
     def shown(self) -> str:
         """The address without the password and other secrets, for messages.
 
-        It includes ``options``, because they may choose the schema, and each schema is a separate
-        registry. It includes the name of a service, because an address may consist only of this
-        name.
+        The address includes ``options``, because they may choose the schema, and each schema is a
+        separate registry. It includes the name of a service, because an address may consist only of
+        this name.
         """
         text = f"{DRIVER}://"
         if self.username is not None:

@@ -120,7 +120,7 @@ class ServerLock:
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Call this method in a writing transaction. It keeps the lease's row locked until the
+        Call this method in a writing transaction. The call keeps the lease's row locked until the
         transaction ends, so no other process can take the lease before.
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():

@@ -202,8 +202,8 @@ def granting(
 ) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do everything.
 
-    It is safe to run the statements again. If a writer becomes a reader, it loses the right to
-    write, unless a group gives it this right.
+    Running the statements again is safe. If a writer becomes a reader, it loses the right to write,
+    unless a group gives it this right.
 
     With ``approve``, the role may also decide on proposals; without it, the role loses this right.
 

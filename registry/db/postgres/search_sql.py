@@ -28,8 +28,8 @@ LOOKED_AT: Final = 400
 """Number of bodies in which the words of a query are counted.
 
 Counting the words of a body takes ten times as long as finding the body. So the bodies are first
-sorted by an estimate. It assumes that each word occurs as often as is usual in bodies of that size,
-and adds the score of the head. Words are counted only in the best bodies.
+sorted by an estimate. The estimate assumes that each word occurs as often as is usual in bodies of
+that size, and adds the score of the head. Words are counted only in the best bodies.
 """
 
 _USUAL_HEAD, _USUAL_BODY = 45, 1000
@@ -172,8 +172,8 @@ def _ranked(in_bodies: Sequence[bool], condition: Condition, most: int) -> str:
 HEADS, BODIES, LAY, FOREIGN = range(4)
 """The lists of results that a search combines.
 
-The search looks for typed words in heads (name, tags, description) and in bodies. It looks for
-synonyms and translations only in heads.
+The search looks for typed words in heads (name, tags, description) and in bodies. The search looks
+for synonyms and translations only in heads.
 """
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)

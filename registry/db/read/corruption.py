@@ -1,8 +1,8 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
 The database itself doesn't compare hashes. A database may come from an untrusted source. So this
-module reads a few rows at a time, and doesn't read values larger than the limits. It looks for
-values that this program never stores only after an operation failed for an unknown reason.
+module reads a few rows at a time, and doesn't read values larger than the limits. The module looks
+for values that this program never stores only after an operation failed for an unknown reason.
 """
 
 import json

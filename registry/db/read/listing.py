@@ -443,7 +443,7 @@ def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Face
 MOST: Final = 40
 """Maximum number of values that a facet returns.
 
-A facet returns its most frequent values. But it returns all months.
+A facet returns its most frequent values. For months, a facet returns all values.
 """
 
 # The rows of skills have many columns, so the statement reads them once, and counts only the
@@ -557,8 +557,8 @@ class Rank(NamedTuple):
     without a project have the highest number. ``precedence`` is the negative of the number that an
     admin set.
 
-    ``strength`` is the scope and priority of the source as one number. It compares only sources of
-    the same ``owner``. ``team`` is the team whose members see the source.
+    ``strength`` is the scope and priority of the source as one number. This number compares only
+    sources of the same ``owner``. ``team`` is the team whose members see the source.
     """
 
     project: int

@@ -209,8 +209,8 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
 def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
     """Return the versions that meet a condition and have a name that isn't a slug.
 
-    The result groups the versions by the slug of their name. It is cached until the database
-    changes.
+    The result groups the versions by the slug of their name. The result is cached until the
+    database changes.
     """
 
     def load(reader: Reader) -> dict[str, list[int]]:

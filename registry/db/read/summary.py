@@ -48,7 +48,7 @@ _COUNTS: Final = (
 )
 """SELECT for the counts, in the order of the fields of `Stats`.
 
-It doesn't include the counts by status, scope and origin.
+The SELECT doesn't include the counts by status, scope and origin.
 """
 
 

@@ -1,7 +1,7 @@
 """Record the versions of skills, and the changes of their states.
 
-A sync records the versions of all its skills with a few statements. They are plain SQL, which
-creates rows from other rows.
+A sync records the versions of all its skills with a few statements. These statements are plain SQL,
+which creates rows from other rows.
 """
 
 from collections.abc import Sequence

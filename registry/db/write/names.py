@@ -197,8 +197,8 @@ def procedure(schema: str) -> str:
 def procedure_below(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names_below`.
 
-    It also runs as the owner of the tables, because a writer can't see the names of other teams'
-    skills.
+    The procedure also runs as the owner of the tables, because a writer can't see the names of
+    other teams' skills.
     """
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "

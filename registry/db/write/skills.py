@@ -179,9 +179,9 @@ def publish(
     """Publish the ``staged`` versions; retire the ``removed`` versions and all replaced versions.
 
     ``settled`` versions are retired without a tombstone, because another source has their skills. A
-    staged version is left out if another client changed the skill in the meantime. This is so if
-    the version to replace is no longer current, or if its folder has a current version. Returns the
-    ids of the versions that became current, including the ids that `exchange` returned.
+    staged version is left out if another client changed the skill in the meantime. Then the version
+    to replace is no longer current, or its folder has a current version. Returns the ids of the
+    versions that became current, including the ids that `exchange` returned.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []

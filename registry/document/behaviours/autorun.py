@@ -1,6 +1,7 @@
 """Commands that start by themselves.
 
-They start during an installation, when a folder is opened, on a commit, or when the agent runs.
+The commands start during an installation, when a folder is opened, on a commit, or when the agent
+runs.
 """
 
 import re

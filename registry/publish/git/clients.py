@@ -15,7 +15,7 @@ CATALOGUE: Final = "catalogue"
 class Client(NamedTuple):
     """A client; ``add`` installs all skills of a repository, or registers the repository.
 
-    ``install`` then installs one skill. It is empty if the client needs only ``add``.
+    ``install`` then installs one skill. ``install`` is empty if the client needs only ``add``.
     """
 
     name: str

@@ -37,7 +37,7 @@ _HEX: Final = frozenset(b"0123456789abcdef")
 Earlier = Callable[[bytes], Collection[bytes] | None]
 """A function that returns the ids of the objects of an earlier state of the repository.
 
-Its argument is the commit of that state. It returns None if the commit is unknown.
+Its argument is the commit of that state. The function returns None if the commit is unknown.
 """
 
 
