@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from registry import errors
 from registry.cli import escape, formatting
@@ -305,10 +306,13 @@ def _right_missing(error: errors.RegistryError) -> str:
 
 def _remote_refused(error: errors.RegistryError) -> str:
     if error.facts["status"] in {401, 403}:
+        host = urlsplit(error.facts["url"]).hostname or "HOST"
+        line = f"machine {escape.line(host)} login USER password PASSWORD"
         return (
-            "Put the user and password for this host into ~/.netrc, and make that file "
-            "readable only by you. Private repositories are fetched by git with your git "
-            "credentials."
+            f"To log in, put this line into ~/.netrc, and run 'chmod 600 ~/.netrc': {line}. For a "
+            "skill-registry server, the password is your token, with any user name. Private "
+            "repositories are also fetched by git with your git credentials. Some servers answer "
+            "in the same way if the address does not exist."
         )
     return (
         "Check the address. Some servers also report private files as missing; if it is "

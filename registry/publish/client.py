@@ -1,4 +1,4 @@
-"""Publish to a registry at an address: find the token, send the archive, read the answer."""
+"""Publish to a registry at an address, and list its proposals: find the token, send, read."""
 
 import json
 import os
@@ -8,12 +8,13 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from registry.core import Core
+from registry.db.read.proposals import Proposal
 from registry.errors import RemoteInvalid, UsageProblem
 from registry.install.content import FileContent
 from registry.install.export import zipped
 from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
-from registry.remotes.http import HttpClient
+from registry.remotes.http import OK, HttpClient
 from registry.remotes.snapshot import FetchLimits
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
@@ -21,12 +22,12 @@ TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
 
 GIT_SECONDS: Final = 30.0
 
-Reply = tuple[int, dict[str, Any]]
-"""The HTTP status and the JSON value of an answer."""
+Reply = tuple[int, Any]
+"""The HTTP status and the JSON value of an answer: an object, or a list of proposals."""
 
 
 class Publisher:
-    """Sends packages to one registry; ``url`` is the registry's address.
+    """Sends packages to one registry, and lists its proposals. ``url`` is its address.
 
     Raises `RemoteInvalid` for an invalid address, such as plain http to another machine.
     """
@@ -54,23 +55,45 @@ class Publisher:
             FileContent(path, data, path in wanted.executable)
             for path, data in wanted.files.items()
         ]
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Accept": "application/json",
-            "Content-Type": "application/zip",
-        }
+        headers = {"Content-Type": "application/zip"}
         if if_match is not None:
             headers["If-Match"] = f'"{if_match}"'
-        answer, body = self._client.send("PUT", url, zipped(entries), headers)
-        return answer.status, _read(url, answer.headers.get_content_type(), body)
+        return self._reply("PUT", url, zipped(entries), headers, dict)
+
+    def proposals(self, *, every: bool) -> list[Proposal]:
+        """Return the proposals that wait for the user's decision, and all of the user's own.
+
+        If ``every``, also return the decided proposals of others. Raises `RemoteProblem`.
+        """
+        url = f"{self._base}/proposals.json{'?all=1' if every else ''}"
+        status, found = self._reply("GET", url, b"", {}, list)
+        if status != OK:
+            error = found.get("error")
+            said = error.get("message") if isinstance(error, dict) else None
+            raise RemoteInvalid(url=url, reason=f"it answers {status}: {str(said).rstrip('.')}")
+        return [_proposal(one) for one in found if isinstance(one, dict)]
+
+    def _reply(
+        self, method: str, url: str, body: bytes, more: Mapping[str, str], kind: type
+    ) -> Reply:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **more}
+        answer, said = self._client.send(method, url, body, headers)
+        kinds = kind if answer.status == OK else dict
+        return answer.status, _read(url, answer.headers.get_content_type(), said, kinds)
 
 
-def _read(url: str, kind: str, body: bytes) -> dict[str, Any]:
+def _proposal(facts: Mapping[str, Any]) -> Proposal:
+    """Return a proposal that a server sent."""
+    known = {key: None if (one := facts.get(key)) is None else str(one) for key in Proposal.KEYS}
+    return Proposal(**known, source_id=0, folder="", uid=None, token=None)  # type: ignore[arg-type]
+
+
+def _read(url: str, kind: str, body: bytes, wanted: type) -> Any:
     try:
         found = json.loads(body) if kind == "application/json" else None
     except (ValueError, RecursionError):
         found = None
-    if isinstance(found, dict):
+    if isinstance(found, wanted):
         return found
     if kind == "text/plain":
         message = body[:500].decode("utf-8", "replace").strip()

@@ -232,10 +232,13 @@ def _trashed_files(core: Core, trashed: Trashed) -> tuple[dict[str, bytes], froz
     return files, frozenset(one.path for one in entries if one.executable)
 
 
-def listed(core: Core, state: str | None = PENDING) -> list[Proposal]:
-    """Return the proposals in a state (None means all) that this user may see, the oldest first."""
+def listed(core: Core, state: str | None = PENDING, token: str | None = None) -> list[Proposal]:
+    """Return the proposals in a state (None: all) that this user may see, the oldest first.
+
+    If ``token`` is given, its proposals in other states are added.
+    """
     settle(core)
-    return list_proposals(core.reader, state=state)
+    return list_proposals(core.reader, state=state, token=token)
 
 
 def get(core: Core, number: str) -> Proposal:

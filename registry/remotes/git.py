@@ -25,7 +25,13 @@ from threading import Thread, Timer
 from typing import IO, Final
 from urllib.parse import urljoin, urlsplit
 
-from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
+from registry.errors import (
+    RemoteInvalid,
+    RemoteProblem,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+)
 from registry.remotes.address import check_git_url, host_of, is_loopback, port_of, stranger_reason
 from registry.remotes.snapshot import Blob, FetchLimits, Paths, SkippedFiles, Snapshot, below
 
@@ -70,6 +76,10 @@ _AWAY: Final = (
     *("early eof", "unexpected disconnect", "the remote end hung up", "timed out", "rpc failed"),
     *("couldn't connect", "transfer closed", "operation too slow", "empty reply from server"),
 )
+_REFUSED: Final = ("could not read username", "authentication failed for 'http")
+"""Parts of git's messages if a server asks for a login, and git has none that it accepts."""
+
+UNAUTHORIZED: Final = 401
 _USUAL: Final = (
     "Could not read from remote repository.",
     "Please make sure you have the correct access rights",
@@ -419,14 +429,16 @@ class Git:
             return RemoteInvalid(url=self.url, reason="git is not installed")
         # the pack was too large, so the system killed git without a message
         is_cut = text == "fetch-pack: invalid index-pack output"
-        if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
+        is_cut |= code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text
+        if is_cut or "out of memory" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
+            reason = reason if is_cut else "git would need too much memory for it"
             return RemoteTooLarge(url=self.url, reason=reason)
+        if any(sign in text for sign in _REFUSED):
+            return RemoteRefused(url=self.url, status=UNAUTHORIZED)
         if "dumb http transport" in text:
             reason = "it is on a plain web server, which can't serve parts of a repository: "
             return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
-        if "out of memory" in text:
-            return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
         if any(sign in text for sign in _AWAY):
             return RemoteUnreachable(url=self.url, reason=told)
         return RemoteInvalid(url=self.url, reason=f"git reports: {told or f'exit status {code}'}")

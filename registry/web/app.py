@@ -186,7 +186,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
             Route(f"{git.OLDER}/index.json", git.older_index),
             Route(f"{git.OLDER}/{{name}}/{{path:path}}", git.older_file),
-            *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
+            *both("/proposals", "/proposals.json", page(publishing.proposed, "all", of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
             Route("/audit", page(audit.audit, of_disk=True)),

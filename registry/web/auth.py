@@ -44,10 +44,11 @@ STATIC: Final = "/static/"
 GIT: Final = "/git/"
 """Prefix of the paths of the git server."""
 
-WITH_PASSWORD: Final = (GIT, "/changes.atom")
+WITH_PASSWORD: Final = (GIT, "/changes.atom", "/.well-known/agent-skills/", "/artifacts/", "/s/")
 """Prefixes of paths for which the password of Basic authentication may be the token.
 
-Programs such as git and feed readers can't send a bearer token.
+Programs such as git, feed readers and `sync` of another machine send no bearer token. All answers
+at these paths only read, because browsers repeat a password without asking the user.
 """
 
 FORWARDED: Final = (

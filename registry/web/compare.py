@@ -2,18 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from registry.catalog.reading import CurrentSkill
 from registry.db.read.signs import Signs
-from registry.disk.agents import agents
+from registry.db.read.skills import StoredSkill
 from registry.errors import UsageProblem
-from registry.model import Skill, SkillDetail, record
+from registry.model import SkillDetail, record
 from registry.web.answers import PageContent, Visit
 from registry.web.diffs import ComparedFile, Room, diffs
 from registry.web.rendering import size
-from registry.web.skill_pages import AGENTS, bytes_of
+from registry.web.skill_pages import (
+    bytes_of,
+    in_git,
+    is_for_this_machine,
+    login,
+    pull_lines,
+    pull_name,
+)
 
 MOST: Final = 3
 """Maximum number of skills to compare on a page."""
@@ -119,10 +125,11 @@ def together(visit: Visit) -> PageContent:
     refs = chosen_refs(visit, TOGETHER)
     view = visit.view
     skills = [view.locate(ref) for ref in refs]
-    usable = [one.skill for one in skills if one.is_usable]
-    others = [one.skill for one in skills if not one.is_usable]
+    names = [_pull_name(visit, one) if one.is_usable else None for one in skills]
+    usable = [one.skill for one, name in zip(skills, names, strict=True) if name]
+    others = [one.skill for one, name in zip(skills, names, strict=True) if not name]
     signs = view.signs(usable)
-    lines = list(install_lines(usable))
+    lines = list(pull_lines([*filter(None, names)]))
     return PageContent(
         "together.html",
         lambda: {
@@ -133,6 +140,7 @@ def together(visit: Visit) -> PageContent:
             "errors": sum(one.errors for one in signs.values()),
             "warnings": sum(one.warnings for one in signs.values()),
             "install": lines,
+            "login": login(visit),
         },
         lambda: {
             "skills": [one.to_dict() for one in usable],
@@ -142,15 +150,6 @@ def together(visit: Visit) -> PageContent:
     )
 
 
-def install_lines(skills: Sequence[Skill]) -> Iterator[Mapping[str, str]]:
-    """Yield the names of some agents, each with the command that installs all the skills.
-
-    Skills are left out if their refs contain characters that a terminal interprets.
-    """
-    refs = [one.ref for one in skills if one.ref.isprintable()]
-    if refs:
-        end = "-- " if any(ref.startswith("-") for ref in refs) else ""
-        names = " ".join(map(quote, refs))
-        for agent in AGENTS:
-            command = f"skill-registry pull --global --agent {agent} {end}{names}"
-            yield {"agent": agents()[agent].name, "command": command}
+def _pull_name(visit: Visit, stored: StoredSkill) -> str | None:
+    needs_git = not is_for_this_machine(visit) and visit.view.why(stored).listed
+    return pull_name(visit, stored.skill.ref, in_git(visit, stored) if needs_git else None)

@@ -40,6 +40,7 @@ from registry.web.answers import (
 )
 from registry.web.auth import COOKIE, MAX_FORM, NEEDED
 from registry.web.diffs import ComparedFile, diffs
+from registry.web.query_params import flag
 from registry.web.rendering import refused, sign_in, wants_json
 from registry.web.state import AppState
 from registry.web.uploads import Refusal
@@ -315,14 +316,19 @@ def _is_author(visit: Visit, one: Proposal) -> bool:
 
 
 def proposed(visit: Visit) -> PageContent | Response:
-    """Show the proposals that the visitor may decide on or has made."""
+    """Show the visitor's own proposals, and those that wait for the visitor's decision.
+
+    With ``?all=1``, also show the decided proposals of other authors.
+    """
     if (refused := _check_signed_in(visit)) is not None:
         return refused
-    core = visit.state.registry.core
-    found = [one for one in proposals.listed(core) if _may_see(visit, one)]
+    every = flag(visit.request.query_params, "all")
+    state = None if every else "pending"
+    known = proposals.listed(visit.state.registry.core, state, visit.visitor.token)
+    found = [one for one in known if _may_see(visit, one)]
     return PageContent(
         "proposals.html",
-        lambda: {"title": "Proposals", "proposals": found},
+        lambda: {"title": "Proposals", "proposals": found, "every": every},
         lambda: record(found),
     )
 

@@ -81,8 +81,8 @@ class PageQuery:
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
             sort=cast("Order | None", sort),
-            reverse=_flag(given, "reverse"),
-            all=_flag(given, "all"),
+            reverse=flag(given, "reverse"),
+            all=flag(given, "all"),
             limit=_number(given, "limit", PAGE, MAX_PAGE),
             page=_number(given, "page", 1, MAX_OFFSET),
             **single,
@@ -184,7 +184,7 @@ def number_of(given: QueryParams, key: str) -> int | None:
     return int(text)
 
 
-def _flag(given: QueryParams, key: str) -> bool:
+def flag(given: QueryParams, key: str) -> bool:
     """Parse a parameter that is 1, 0, true or false. Raises `UsageProblem` for other values."""
     text = given.get(key, "").lower()
     if text not in _FLAGS:

@@ -5,9 +5,10 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from shlex import quote
-from typing import Any, Final
+from shlex import join, quote
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote as url_quote
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
@@ -29,7 +30,8 @@ from registry.install.export import zipped
 from registry.model import SkillDetail, record
 from registry.publish.git.clients import lines, repository_url
 from registry.publish.git.names import claims_known_to, entry_names
-from registry.publish.git.repository import marketplace_of
+from registry.publish.git.repository import is_tag, marketplace_of
+from registry.remotes.address import is_loopback
 from registry.web import addresses, markdown
 from registry.web.answers import (
     PageContent,
@@ -98,10 +100,14 @@ def skill(visit: Visit) -> PageContent:
     revisions = visit.state.registry.history(stored.place)
     is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
     shown = labelled(detail, label)
-    install = list(install_lines(shown.ref, visit.base)) if is_offered else []
-    clients = list(client_lines(visit, detail.ref, stored)) if is_offered and why.listed else []
-    if label is not None:  # only `pull` can install a version
-        install, clients = install[: len(AGENTS)], []
+    git = in_git(visit, stored) if is_offered and why.listed else None
+    name = pull_name(visit, shown.ref, git, label) if is_offered else None
+    install = list(pull_lines([name] if name else []))
+    clients: list[Mapping[str, str]] = []
+    if is_offered and label is None:  # only `pull` can install a version
+        command = f"npx skills add {visit.base}/s/{addresses.of_ref(detail.ref)}"
+        install.append({"agent": "npx skills", "command": command})
+        clients = list(client_lines(git))
     return PageContent(
         "skill.html",
         lambda: {
@@ -130,6 +136,7 @@ def skill(visit: Visit) -> PageContent:
             "revisions": revisions,
             "is_offered": is_offered,
             "install": install,
+            "login": login(visit),
             "clients": clients,
             "mcp": mcp_snippet(visit.base),
         },
@@ -205,31 +212,64 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(key), text
 
 
-def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
-    """Yield the names of some agents, each with the command that installs the skill for the agent.
+class InGit(NamedTuple):
+    """The address of a skill's git repository, and the names of its entry and marketplace."""
 
-    Yields nothing if the ref contains characters that a terminal interprets.
-    """
-    if ref.isprintable():
-        name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
-        for agent in AGENTS:
-            known = agents()[agent]
-            command = f"skill-registry pull --global --agent {agent} {name}"
-            yield {"agent": known.name, "command": command}
-        command = f"npx skills add {base}/s/{addresses.of_ref(ref)}"
-        yield {"agent": "npx skills", "command": command}
+    url: str
+    entry: str
+    marketplace: str
 
 
-def client_lines(visit: Visit, ref: str, stored: StoredSkill) -> Iterator[Mapping[str, str]]:
-    """Yield the names of agents' own clients, each with its command for the skill's repository.
+def in_git(visit: Visit, stored: StoredSkill) -> InGit | None:
+    """Return the git repository of a listed skill.
 
-    Yields nothing if no repository has the skill, because the last sync couldn't read its files.
+    Its address names the source, so it never leads to a skill of the same name in another source.
+    Returns None if no repository has the skill, because the last sync could not read its files.
     """
     name = stored.skill.name
     entry = entry_names(claims_known_to(visit.view, name)).get((stored.uid, name))
-    if entry is not None and stored.skill.tree_hash is not None:
-        url = repository_url(visit.base, f"skill/{addresses.of_ref(ref)}")
-        for client, command in lines(url, entry.name, marketplace_of(name)):
+    if entry is None or stored.skill.tree_hash is None:
+        return None
+    url = repository_url(visit.base, f"skill/{addresses.of_ref(stored.place)}")
+    return InGit(url, entry.name, marketplace_of(name))
+
+
+def is_for_this_machine(visit: Visit) -> bool:
+    """Tell whether the visitor uses an address of this machine, so that it knows this catalogue."""
+    return is_loopback(urlsplit(visit.base).hostname)
+
+
+def pull_name(visit: Visit, ref: str, git: InGit | None, label: str | None = None) -> str | None:
+    """Return the name or address with which `pull` installs a skill on the visitor's machine.
+
+    Returns None if there is none, or if it has characters that a terminal interprets.
+    """
+    if is_for_this_machine(visit):
+        return ref if ref.isprintable() else None
+    if git is None or (label is not None and not is_tag(label)):
+        return None
+    return git.url if label is None else f"{git.url}#{git.entry}/{label}"
+
+
+def pull_lines(names: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the names of some agents, each with the command that installs skills for the agent."""
+    end = "-- " if any(name.startswith("-") for name in names) else ""
+    for agent in AGENTS if names else ():
+        command = f"skill-registry pull --global --agent {agent} {end}{join(names)}"
+        yield {"agent": agents()[agent].name, "command": command}
+
+
+def login(visit: Visit) -> str | None:
+    """Return the line for ``~/.netrc`` with which `pull` and git log in; None if none is needed."""
+    if visit.visitor.token is None or is_for_this_machine(visit):
+        return None
+    return f"machine {urlsplit(visit.base).hostname} login git password YOUR-TOKEN"
+
+
+def client_lines(git: InGit | None) -> Iterator[Mapping[str, str]]:
+    """Yield the names of agents' own clients, each with its command for a skill's repository."""
+    if git is not None:
+        for client, command in lines(git.url, git.entry, git.marketplace):
             yield {"client": client, "command": command}
 
 

@@ -1,5 +1,6 @@
 """The pages of proposals: who sees them, and the two buttons."""
 
+import json
 import re
 from urllib.parse import urlencode
 
@@ -8,6 +9,8 @@ import pytest
 pytest.importorskip("nh3", reason="the extra web is not installed")
 
 from registry.publish import proposals
+from tests.cli.conftest import run
+from tests.conftest import write_skill
 from tests.publish.test_publishing import document, put
 from tests.remotes.packed import zipped
 from tests.web.conftest import greet_mcp, post_mcp, serving
@@ -195,3 +198,45 @@ def test_the_page_works_in_a_browser_without_scripts(site, people, one, tab, fil
     page.click("button[value=approve]")
     assert "applied" in page.inner_text("main")
     assert filled.get("haiku").description == "Writes <b>poems</b>."
+
+
+def test_an_author_sees_own_proposals_in_all_states_with_the_reason(site, people, one):
+    assert press(site, one, people["approver"], "reject", reason="Too broad.").status == 303
+    own = read(site, "/proposals", people["author"])
+    assert "rejected: Too broad." in own.page.text
+    (told,) = read(site, "/proposals.json", people["author"]).json
+    assert (told["id"], told["state"], told["reason"]) == (one.id, "rejected", "Too broad.")
+    assert read(site, "/proposals.json", people["approver"]).json == []
+    assert "/proposals?all=1" in read(site, "/proposals", people["approver"]).page.links
+    decided = read(site, "/proposals.json?all=1", people["approver"]).json
+    assert [each["id"] for each in decided] == [one.id]
+    for name in ("other", "reader", "writer"):
+        assert read(site, "/proposals.json?all=1", people[name]).json == [], name
+    assert read(site, "/proposals?all=x", people["author"]).status == 400
+
+
+def test_an_author_follows_a_proposal_from_another_machine(
+    site, people, filled, tmp_path, monkeypatch
+):
+    def away(*arguments):
+        return run("--db", str(tmp_path / "away.db"), *arguments)
+
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", people["author"])
+    draft = write_skill(tmp_path / "haiku", description="Writes poems.")
+    published = away("publish", str(draft), "--to", site.base, "--yes")
+    (made,) = proposals.listed(filled.core)
+    assert f"{site.base}/proposals/{made.id}" in published.stdout
+    follow = f"proposal list --to {site.base}"
+    assert f"skill-registry {follow}" in published.stderr
+    assert away(*follow.split()).stdout.rstrip("\n").split("\t")[-2:] == ["pending", ""]
+    press(site, made, people["approver"], "reject", reason="Too broad.")
+    line = away(*follow.split()).stdout.rstrip("\n").split("\t")
+    assert [line[0], *line[-2:]] == [made.id, "rejected", "Too broad."]
+    (told,) = json.loads(away(*follow.split(), "--json").stdout)
+    assert (told["reason"], told["decided_by"]) == ("Too broad.", "approver")
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", people["other"])
+    assert away(*follow.split()).stdout == ""
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", "skr_wrong")
+    refused = away(*follow.split())
+    assert refused.exit_code == 1
+    assert "This token is unknown or no longer valid" in refused.stderr

@@ -292,7 +292,7 @@ def test_where_it_came_from_is_told(site):
 @pytest.mark.both
 def test_a_skill_shows_the_line_for_each_agents_own_client(site, registry, tmp_path):
     told = {one["client"]: one["command"] for one in site.get("/skills/sums.json").json["clients"]}
-    url = f"{site.base}/git/skill/sums.git"
+    url = f"{site.base}/git/skill/mine/data/sums.git"
     assert told["Claude Code"] == (
         f"claude plugin marketplace add {url} && claude plugin install sums@skill-sums"
     )

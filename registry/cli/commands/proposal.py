@@ -10,6 +10,7 @@ from registry.cli import escape, options
 from registry.cli.findings import draw_findings
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
+from registry.cli.progress import waiting
 from registry.cli.prompts import confirm
 from registry.cli.session import Session
 
@@ -37,19 +38,36 @@ def command() -> None:
 @session_command(
     "skill-registry proposal list",
     "skill-registry proposal list --all --json",
+    "skill-registry proposal list --to https://skills.example.org",
     group=command,
 )
 @click.option("--all", "every", is_flag=True, help="Also list decided proposals.")
+@click.option(
+    "--to",
+    "url",
+    metavar="URL",
+    help="List the proposals at this server instead: your own, and those that you may decide on.",
+)
 @options.format_options
-def list_(session: Session, *, every: bool) -> None:
+def list_(session: Session, *, every: bool, url: str | None) -> None:
     """List the proposals that wait for review, the oldest first.
 
-    In a pipe each line is an id, the kind of change, the skill, the source, the author, the time
-    and the state.
-    """
-    from registry.publish.proposals import listed
+    With --to, your own proposals are listed in all states, with the reason of the decision. The
+    token is found as for "publish --to".
 
-    found = listed(session.registry.core, None if every else "pending")
+    In a pipe each line is an id, the kind of change, the skill, the source, the author, the time,
+    the state and the reason.
+    """
+    if url is not None:
+        from registry.publish.client import Publisher
+
+        session.starts_new = True  # this machine needs no database
+        with waiting(session.console, "asking"):
+            found = Publisher(session.registry.core, url).proposals(every=every)
+    else:
+        from registry.publish.proposals import listed
+
+        found = listed(session.registry.core, None if every else "pending")
     emit(session, found, COLUMNS, name=lambda one: one.id, nothing="No proposals wait for review.")
 
 
@@ -169,4 +187,5 @@ COLUMNS: "Sequence[Column[Proposal]]" = (
     Column("AUTHOR", lambda one: one.author),
     Column("PROPOSED", lambda one: one.created_at, time=True),
     Column("STATE", lambda one: one.state),
+    Column("REASON", lambda one: one.reason, prose=True, flexible=True, when=any),
 )

@@ -1,5 +1,6 @@
 """`skill-registry publish`."""
 
+import shlex
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -129,7 +130,13 @@ def _send(
             session.console.note(line)
         raise click.ClickException(f"{message or 'The server refused the skill.'} ({status})")
     outcome, ref = str(reply.get("outcome")), str(reply.get("ref"))
-    _answer(session, outcome, ref, reply.get("proposal"), reply, findings, dry_run=dry_run)
+    number = reply.get("proposal")
+    _answer(session, outcome, ref, number, reply, findings, dry_run=dry_run, url=url.rstrip("/"))
+    if number and not dry_run and not session.as_json:
+        session.console.note(
+            "To see the decision and its reason, run: skill-registry proposal list "
+            f"--to {shlex.quote(escape.line(url))}"
+        )
 
 
 def _finding(facts: dict[str, Any]) -> Diagnostic:
@@ -162,6 +169,7 @@ def _answer(
     findings: Iterable[Diagnostic],
     *,
     dry_run: bool,
+    url: str | None = None,
 ) -> None:
     console = session.console
     warned = [one for one in findings if one.severity != "info" or session.verbose]
@@ -169,4 +177,5 @@ def _answer(
         console.note(line)
     said = (REHEARSED if dry_run else DONE).get(outcome, outcome)
     rest = f"; it waits for review as proposal {proposal}" if proposal else ""
+    rest += f": {url}/proposals/{proposal}" if proposal and url else ""
     session.answer(value, [f"{said} {escape.line(ref)}{escape.line(rest)}"])

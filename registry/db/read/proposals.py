@@ -55,12 +55,21 @@ MAX_LISTED: Final = 1000
 """Maximum number of proposals in a list."""
 
 
-def list_proposals(reader: Reader, *, state: str | None = PENDING) -> list[Proposal]:
-    """Return the proposals with a state, the oldest first; None means all states."""
-    rest = "" if state is None else "WHERE p.state = ? "
-    values = (MAX_LISTED,) if state is None else (state, MAX_LISTED)
-    sql = _SQL.format(rest=f"{rest}ORDER BY p.created_at, p.id LIMIT ?")
-    return [Proposal(*row) for row in reader.rows(sql, values)]
+def list_proposals(
+    reader: Reader, *, state: str | None = PENDING, token: str | None = None
+) -> list[Proposal]:
+    """Return the proposals with a state, the oldest first; None means all states.
+
+    If ``token`` is given, its proposals in other states are added. If there are too many decided
+    proposals, the newest are returned.
+    """
+    is_plain = state is not None and token is None
+    rest = "WHERE p.state = ? OR p.token = ?" if state is not None else ""
+    values = (state, token or "", MAX_LISTED) if state is not None else (MAX_LISTED,)
+    order = "p.created_at, p.id" if is_plain else "p.created_at DESC, p.id DESC"
+    rows = reader.rows(_SQL.format(rest=f"{rest} ORDER BY {order} LIMIT ?"), values)
+    found = [Proposal(*row) for row in rows]
+    return found if is_plain else found[::-1]
 
 
 def has_approved(reader: Reader) -> bool:

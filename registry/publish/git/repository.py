@@ -130,6 +130,11 @@ def marketplace_of(name: str) -> str:
     return f"skill-{slug(name)}"
 
 
+def is_tag(label: str) -> bool:
+    """Tell whether git accepts the label of a version as the end of a tag's name."""
+    return ".." not in label and not label.endswith((".", ".lock"))
+
+
 def choose(view: Browse, kind: str, name: str) -> Choice:
     """Return the skills of a repository that a view lists.
 
@@ -242,7 +247,7 @@ class _Builder:
 
         Returns None if the label isn't a valid git tag, or if the version's files aren't stored.
         """
-        if ".." in release.label or release.label.endswith((".", ".lock")):
+        if not is_tag(release.label):
             return None
         if release.tree_hash not in self._skills:
             if check_paths(_called(file.path, release.document) for file in release.files):
