@@ -10,8 +10,9 @@ from registry.api import SkillRegistry
 from registry.catalog.visibility.decisions import decisions, personality
 from registry.catalog.visibility.rules import NOTHING, Host, Needs, PolicyFacts, decide, read_needs
 from registry.errors import PersonalityNotFound, SettingsProblem
-from registry.settings import GlobalIngest, Personality, load_settings, parse_settings
+from registry.settings import GlobalIngest, Personality, Settings, load_settings, parse_settings
 from tests.conftest import write_skill
+from tests.older import move
 
 NOWHERE = Host({})
 
@@ -377,6 +378,19 @@ def test_facts_come_from_the_stored_skills(registry, root, skill):
     assert set(seen(registry, None).values()) == {"no-personality", "hidden"}
     assert list(seen(registry, None)) == [one.ref for one in registry.list()]
     assert seen(registry, coder(), name="far") == {"far": "tools-missing"}
+
+
+@pytest.mark.file
+def test_an_upgrade_finds_what_stored_skills_need(registry, root, skill, database):
+    skill("plain")
+    skill("keyed", extra="Ethos.Env-Required: KEY\n")
+    registry.sync(str(root))
+    before = seen(registry, coder())
+    registry.close()
+    move(database, "0030")
+    with SkillRegistry.open(database, settings=Settings()) as upgraded:
+        upgraded.list()
+        assert seen(upgraded, coder()) == before == {"keyed": "env-missing", "plain": "undeclared"}
 
 
 def test_an_empty_registry_has_nothing_to_decide(registry):

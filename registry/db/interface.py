@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
 KNOWN_REVISIONS: Final = tuple(
-    "0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027 0028 0029 0030".split()
+    "0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027 0028 0029 0030 0031".split()
 )
 """All migrations, the oldest first; a test compares this list with the migrations folder.
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    func,
     text,
 )
 from sqlalchemy import Text as AnyText
@@ -131,6 +132,8 @@ skills = Table(
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
+    # The front matter as JSON, if it may name further needs (`document.fields.may_name_needs`).
+    Column("needs", Text),
 )
 # On a server, the migration adds this condition. A condition here would import the PostgreSQL
 # dialect each time.
@@ -143,6 +146,11 @@ Index("ix_skills_listing", *_LISTED, **_LIVE)
 # The order of listings by time of update.
 _UPDATED = (skills.c.updated_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
 Index("ix_skills_updated", *_UPDATED, **_LIVE)
+_CREATED = (skills.c.created_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
+Index("ix_skills_created", *_CREATED, **_LIVE)
+# Filters ignore case.
+Index("ix_skills_category", func.lower(skills.c.category), **_LIVE)
+Index("ix_skills_kind", func.lower(skills.c.kind), **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
 Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)

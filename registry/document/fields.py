@@ -1,5 +1,6 @@
 """Read the fields of a front matter, whatever dialect or spelling the keys have."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -22,6 +23,19 @@ _SECTIONS: Final = (
     ("ethos", "ethos"),
 )
 _SEPARATORS: Final = str.maketrans("", "", "-_.")
+
+
+_NEEDS: Final = re.compile(
+    "fallback.*for.*tools|env.*required|external.*cli.*alternatives", re.IGNORECASE | re.DOTALL
+)
+
+
+def may_name_needs(front_matter: str) -> bool:
+    """Tell whether a front matter (JSON) may name requirements (`visibility.rules.Needs`).
+
+    This may also be true for front matter without requirements.
+    """
+    return _NEEDS.search(front_matter) is not None
 
 
 def places(paths: str) -> Places:

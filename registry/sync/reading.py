@@ -14,6 +14,7 @@ from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import called_on_disk, join, position
 from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
+from registry.document.fields import may_name_needs
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import (
@@ -436,6 +437,7 @@ def make_version(
     said = document or _nothing(found)
     times = [file.mtime_ns for file in found.files]
     created = said.created or (utc_text(min(times)) if times else now)
+    front_matter = dump(said.front_matter)
     columns: dict[str, Any] = {
         **{field: getattr(said, field) for field in _SAID},
         "uid": previous.uid if previous else f"{random.getrandbits(64):016x}",
@@ -462,6 +464,7 @@ def make_version(
         "held": 0,
         "required_tools": dump(said.required_tools),
         "parameters": dump(record(said.parameters)),
+        "needs": front_matter if may_name_needs(front_matter) else None,
     }
     return NewVersion(
         columns,
@@ -474,7 +477,7 @@ def make_version(
         text=None if document is None else document.text,
         contents=reading.contents,
         body_start=max(said.text.rfind(said.body), 0) if said.body else len(said.text),
-        front_matter=dump(said.front_matter),
+        front_matter=front_matter,
     )
 
 

@@ -42,6 +42,7 @@ def test_the_revisions_in_the_code_are_those_in_the_folder():
     assert all(re.fullmatch(r"\d{4}_[a-z0-9_]+\.py", name) for name in files)
 
 
+@pytest.mark.filterwarnings("ignore:.*expression-based index")
 def test_the_migrations_build_exactly_the_schema_of_the_code(database):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext

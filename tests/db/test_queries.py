@@ -100,7 +100,7 @@ def test_a_policy_decides_about_usable_skills_that_nothing_hides(reader):
     usable = ["inner", "old", "pdf", "pdf0", "quiet", "review", "sub", "whole"]
     assert sorted(found) == usable
     assert [ref for ref, one in found.items() if one.hidden] == ["quiet"]
-    assert {one.front_matter for one in found.values()} == {None}
+    assert {one.needs for one in found.values()} == {None}
     assert [one.skill.ref for one in candidates(reader, judged=False, name="review")] == ["review"]
     assert len(list(candidates(reader, judged=True, name="review"))) == 2
 

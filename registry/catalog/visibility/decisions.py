@@ -138,7 +138,7 @@ def _decided(
             scope=one.scope,
             tags=tuple(one.tags.split("\n")) if one.tags else (),
             required_tools=() if tools == "[]" else tuple(json.loads(tools)),
-            needs=read_needs(one.front_matter),
+            needs=read_needs(one.needs),
             hidden=one.hidden == 1,
         )
         yield one, decide(facts, personality, host)

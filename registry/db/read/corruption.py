@@ -266,5 +266,6 @@ _JSON: Final[Mapping[str, Callable[[Any], bool]]] = {
     "documents.front_matter": lambda found: isinstance(found, dict),
     "revisions.files": _are_files,
     "skills.required_tools": _are_tools,
+    "skills.needs": lambda found: isinstance(found, dict),
     "skills.parameters": _are_parameters,
 }

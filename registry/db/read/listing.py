@@ -539,17 +539,6 @@ def _ordered(name: str, counts: Mapping[str, int]) -> tuple[Facet, ...]:
     return tuple(sorted(some, key=lambda one: (-one.count, one.value))[:MOST])
 
 
-_NEEDS_MENTIONED: Final = (
-    "(lower(d.front_matter) LIKE '%fallback%for%tools%' "
-    "OR lower(d.front_matter) LIKE '%env%required%' "
-    "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
-)
-"""SQL condition that is true if the front matter may name requirements (`visibility.needs`).
-
-For some front matter without requirements, it is also true.
-"""
-
-
 class Rank(NamedTuple):
     """The precedence of a skill among the skills with its name; the lowest rank shadows the others.
 
@@ -571,17 +560,18 @@ class Rank(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A skill that a policy allows or forbids; ``required_tools`` and ``front_matter`` are JSON.
+    """A skill that a policy allows or forbids; ``required_tools`` and ``needs`` are JSON.
 
-    ``front_matter`` is None if it names no requirements. ``usable`` is 0 if the skill is invalid or
-    quarantined, or if its source is disabled. ``tags`` holds one tag per line. ``rest`` is the row
-    from which `skill` is made; it is empty if `candidates` was not asked for whole skills.
+    ``needs`` is the front matter, or None if it names no requirements. ``usable`` is 0 if the skill
+    is invalid or quarantined, or if its source is disabled. ``tags`` holds one tag per line.
+    ``rest`` is the row from which `skill` is made; it is empty if `candidates` was not asked for
+    whole skills.
     """
 
     id: int
     hidden: int
     required_tools: str
-    front_matter: str | None
+    needs: str | None
     usable: int
     ref: str
     name: str
@@ -617,17 +607,13 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the usable skills that are visible from the working folder, by name.
 
-    If ``judged``, the result includes shadowed skills and front matter, because a policy will
-    decide about them. ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If
-    ``unusable``, the result includes skills that can't be used. If not ``whole``, read only the
-    facts that a policy needs, which takes less time and memory.
+    If ``judged``, the result includes shadowed skills, because a policy will decide about them.
+    ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If ``unusable``, the result
+    includes skills that can't be used. If not ``whole``, read only the facts that a policy needs,
+    which takes less time and memory.
     """
     visibility = reader.visibility
-    front_matter, tables = "NULL", FROM
     condition = f"{OFFERABLE} AND {visibility.within}" if judged else visibility.visible
-    if judged:
-        front_matter = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
-        tables = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id"
     if unusable:
         condition = f"s.live = 1 AND {IMPORTED} AND {visibility.within}"
     values: list[object] = []
@@ -642,11 +628,11 @@ def candidates(
             values.append(value)
     rest = f", {columns(visibility)}" if whole else ""
     rows = reader.stream(
-        f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, "
+        "SELECT s.id, s.hidden, s.required_tools, s.needs, "
         f"CASE WHEN {OFFERABLE} THEN 1 ELSE 0 END, {visibility.ref}, s.name, src.name, s.folder, "
         f"src.scope, s.tags, s.tree_hash, {visibility.shadowed}, "
         f"{visibility.project}, -src.precedence, coalesce(src.owner, ''), src.strength, "
-        f"s.source_id, s.position, coalesce(src.team, ''){rest} FROM {tables} "
+        f"s.source_id, s.position, coalesce(src.team, ''){rest} FROM {FROM} "
         f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )

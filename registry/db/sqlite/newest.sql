@@ -63,7 +63,7 @@ CREATE TABLE skills (
     parameters TEXT NOT NULL DEFAULT '[]',
     copies TEXT NOT NULL DEFAULT '',
     bare INTEGER NOT NULL DEFAULT '0',
-    held INTEGER NOT NULL DEFAULT '0', installed TEXT,
+    held INTEGER NOT NULL DEFAULT '0', installed TEXT, needs TEXT,
     CONSTRAINT fk_skills_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX uq_skills_live_folder ON skills (source_id, folder) WHERE live = 1;
@@ -339,4 +339,7 @@ CREATE TABLE entries (
 	CONSTRAINT uq_entries_uid_name UNIQUE (uid, name)
 );
 CREATE INDEX ix_entries_name ON entries (name);
-INSERT INTO alembic_version VALUES ('0030');
+CREATE INDEX ix_skills_category ON skills (lower(category)) WHERE live = 1;
+CREATE INDEX ix_skills_kind ON skills (lower(kind)) WHERE live = 1;
+CREATE INDEX ix_skills_created ON skills (created_at DESC, name_key, source_id, position) WHERE live = 1;
+INSERT INTO alembic_version VALUES ('0031');
