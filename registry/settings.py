@@ -172,7 +172,7 @@ def _value_of(text: str, path: str) -> object:
 
     try:
         return yaml.load(text, Loader)  # noqa: S506  # a safe loader
-    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: such as 30 February
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: an invalid date
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"
         said = getattr(error, "problem", None) or str(error).partition("\n")[0]

@@ -278,7 +278,10 @@ MAX_NAME: Final = 120
 
 
 class Fact:
-    """A value in a message template: ``{x:q}`` quotes it, ``{x:or}`` and ``{x:list}`` join."""
+    """A value in a message template.
+
+    ``{x:q}`` quotes the value. ``{x:or}`` and ``{x:list}`` join a list of values.
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -48,7 +48,7 @@ class Browse(CatalogView):
     If ``personality`` is given, the view has only the skills that its policy allows. If ``source``
     is given, the view has only the skills of this source. Raises `PersonalityNotFound` or
     `SourceNotFound` if the registry doesn't have the personality or the source. ``limits`` holds
-    both.
+    the personality and the source.
     """
 
     def __init__(

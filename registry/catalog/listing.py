@@ -92,7 +92,8 @@ def searched(
     offset: int,
 ) -> Found:
     """Return a page of hits; see `SkillRegistry.search`."""
-    from registry.catalog.search.find import search  # only this function needs it
+    # imported here, because only this function needs the search
+    from registry.catalog.search.find import search
 
     check_page("name", limit, offset)
     found = chosen(core, filters, wanted)

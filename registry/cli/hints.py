@@ -276,7 +276,7 @@ def _despite_edits(arguments: Sequence[str]) -> str:
 def _edited_by_hand(arguments: Sequence[str]) -> str:
     """Return a command that makes it possible to change a skill that the user has edited."""
     if any(one.startswith("--if-hash") for one in arguments):
-        return ""  # with --if-hash, the user decides by the hash
+        return ""  # with --if-hash, the hash decides whether the change is allowed
     hint = "To read an edit by hand into the registry, run: skill-registry sync"
     can_force = {"update", "delete", "rm"}.intersection(arguments) and "--copies" not in arguments
     return f"{hint} (or repeat the command with --force)" if can_force else hint

@@ -501,9 +501,9 @@ class Reader(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Compare the schema with this program; a missing database is `State.EMPTY`.
+        """Compare the revision of the schema with the revisions that this program knows.
 
-        Raises `DatabaseProblem` and its subclasses.
+        For a missing database, return `State.EMPTY`. Raises `DatabaseProblem` and its subclasses.
         """
 
     @abstractmethod
@@ -569,7 +569,7 @@ class Reader(ABC):
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
         """Return the rows of ``page``, the number of ``count``, and the rows of ``along``.
 
-        ``count`` selects one number. ``along`` is any other SELECT; None gives no rows.
+        ``count`` is a SELECT of one number. ``along`` is any other SELECT; None gives no rows.
         """
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))

@@ -156,7 +156,10 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
 
 
 def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
-    """Return SQL that is 1 if a skill of these projects shadows a skill of ``one``, else 0."""
+    """Return SQL that is 1 if a skill of the projects ``seen`` shadows a skill of ``one``.
+
+    Otherwise the SQL is 0.
+    """
     rank = one.project, one.strength
     stronger = [other for other in seen if (other.project, other.strength) < rank]
     equal = [other for other in seen if (other.project, other.strength) == rank]

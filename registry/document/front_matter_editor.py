@@ -144,7 +144,7 @@ def _node(text: str, composed: Any, *, in_flow: bool) -> Node:
         ]
     else:
         node.items = [_node(text, item, in_flow=flow) for item in composed.value]
-    if node.style == "block":  # PyYAML's end is the start of the next token
+    if node.style == "block":  # PyYAML returns the start of the next token as the end of a block
         inner = [*node.items, *(node for pair in node.pairs for node in pair)]
         node.end = max((below.end for below in inner), default=start)
     return node

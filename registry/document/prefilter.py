@@ -126,7 +126,7 @@ class Prefilter(Generic[AnyStr]):
     def __init__(self, numbers: Iterable[int], words: Iterable[AnyStr], kind: type[AnyStr]) -> None:
         """Prepare the search for the patterns with these ``numbers``.
 
-        The offsets of ``words`` are also recorded. ``kind``: bytes for `BEHAVIOURS`, str for
+        The offsets of ``words`` are also recorded. ``kind`` is bytes for `BEHAVIOURS`, and str for
         `FOREIGN`.
         """
         derived = _derived()

@@ -185,7 +185,7 @@ _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:"
 _DESCRIPTION: Final = re.compile(r"[ \t]+[\"']?description[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
-"""Keys that are never lists: brackets are part of their text."""
+"""Keys whose values are never lists; brackets are part of their text."""
 
 _MAX_JOINED: Final = 16
 """Maximum number of next keys that are tried as part of an unclosed quote or bracket."""

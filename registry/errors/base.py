@@ -85,7 +85,7 @@ class UsageProblem(Invalid):
 
 
 class SettingsProblem(Invalid):
-    """The settings file can't be used: ``path`` and ``message``."""
+    """The settings file can't be used (details: ``path`` and ``message``)."""
 
     code = "settings_invalid"
     sentence = "The settings file {path} can't be used: {message}"
@@ -98,7 +98,10 @@ class SettingsProblem(Invalid):
 
 
 class PersonalityNotFound(NotFound):
-    """The settings have no personality with this name: ``name``, ``similar``, ``known``."""
+    """The settings have no personality with this name.
+
+    Details: ``name``, ``similar``, ``known``.
+    """
 
     sentence = "No personality named {name:q}."
 
@@ -115,7 +118,7 @@ class PersonalityNotFound(NotFound):
 
 
 class AgentNotFound(NotFound):
-    """No agent has this name: ``name``, ``similar`` names, and all ``known`` names."""
+    """No agent has this name (details: ``name``, ``similar`` names, and all ``known`` names)."""
 
     sentence = "No agent named {name:q}."
 
@@ -125,7 +128,7 @@ class AgentNotFound(NotFound):
 
 
 class ToolsetNotFound(NotFound):
-    """No toolset has this name: ``name``, ``similar`` names, and all ``known`` names."""
+    """No toolset has this name (details: ``name``, ``similar`` names, and all ``known`` names)."""
 
     sentence = "No toolset named {name:q}. Known toolsets: {known:list}."
 
@@ -135,7 +138,7 @@ class ToolsetNotFound(NotFound):
 
 
 class FindingUnknown(NotFound):
-    """No finding has this code or prefix: ``name``, and ``similar`` codes."""
+    """No finding has this code or prefix (details: ``name``, and ``similar`` codes)."""
 
     sentence = "There are no findings with the code {name:q}."
 
@@ -144,7 +147,7 @@ class FindingUnknown(NotFound):
 
 
 class FolderMissing(NotFound):
-    """No folder exists at a given path: ``path``."""
+    """No folder exists at a given path (details: ``path``)."""
 
     sentence = "There is no folder {path:q}."
 
@@ -152,7 +155,7 @@ class FolderMissing(NotFound):
 
 
 class TokenNotFound(NotFound):
-    """This user has no token with this name or number: ``name``."""
+    """This user has no token with this name or number (details: ``name``)."""
 
     sentence = "There is no token {name:q}."
 

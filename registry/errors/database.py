@@ -4,7 +4,10 @@ from registry.errors.base import RegistryError, Unavailable
 
 
 class DatabaseProblem(RegistryError):
-    """The database is unusable: ``path``, and the ``reason`` if the class doesn't imply it."""
+    """The database is unusable.
+
+    Details: ``path``, and the ``reason`` if the class doesn't imply it.
+    """
 
     code = "database_unusable"
     sentence = "The database {path} can't be used: {reason}."
@@ -28,14 +31,14 @@ class DatabaseMissing(DatabaseProblem):
 
 
 class NotWritable(DatabaseProblem):
-    """The database, or a copy of it, can't be written: ``path``, ``reason``."""
+    """The database, or a copy of it, can't be written (details: ``path``, ``reason``)."""
 
     code = "database_unusable"
     sentence = "{path} can't be written: {reason}."
 
 
 class DatabaseRefused(DatabaseProblem):
-    """The server refuses the login: ``path``, ``reason``.
+    """The server refuses the login (details: ``path``, ``reason``).
 
     If the password is wrong, ``user`` is the name of the user. If the user doesn't exist,
     ``unknown`` is the name.
@@ -46,7 +49,7 @@ class DatabaseRefused(DatabaseProblem):
 
 
 class RightMissing(DatabaseProblem):
-    """The server doesn't allow this user to do this: ``path``, ``reason``.
+    """The server doesn't allow this user to do this (details: ``path``, ``reason``).
 
     ``writing`` is True if the request would have changed data. If the reason is a missing team,
     ``team`` is the team to which the user doesn't belong.
@@ -60,7 +63,10 @@ class RightMissing(DatabaseProblem):
 
 
 class DatabaseBusy(DatabaseProblem, Unavailable):
-    """Another process held the write lock for longer than the timeout: ``path``, ``seconds``."""
+    """Another process held the write lock for longer than the timeout.
+
+    Details: ``path``, ``seconds``.
+    """
 
     sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
 
@@ -68,7 +74,7 @@ class DatabaseBusy(DatabaseProblem, Unavailable):
 
 
 class DatabaseTooNew(DatabaseProblem):
-    """A newer skill-registry wrote this file: ``path``, ``revision``."""
+    """A newer skill-registry wrote this file (details: ``path``, ``revision``)."""
 
     sentence = (
         "The database {path} was written by a newer skill-registry (its schema is {revision})."
@@ -78,7 +84,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseTooOld(DatabaseProblem):
-    """The database has a schema from before the first release: ``path``, ``revision``."""
+    """The database has a schema from before the first release (details: ``path``, ``revision``)."""
 
     sentence = (
         "The database {path} can't be used: its schema ({revision}) is from before the first "
@@ -103,7 +109,7 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file isn't an undamaged database: ``path``, ``reason``.
+    """The file isn't an undamaged database (details: ``path``, ``reason``).
 
     ``is_row`` is True if only a row is damaged.
     """
@@ -114,12 +120,12 @@ class DatabaseCorrupt(DatabaseProblem):
 
 
 class DatabaseUnreachable(DatabaseProblem, Unavailable):
-    """The server does not answer, or ended the connection: ``path``, ``reason``."""
+    """The server does not answer, or ended the connection (details: ``path``, ``reason``)."""
 
     sentence = "The database {path} can't be reached: {reason}. Try again."
 
 
 class ServerFull(DatabaseUnreachable):
-    """The server, or its pooler, has no free connection: ``path``, ``reason``."""
+    """The server, or its pooler, has no free connection (details: ``path``, ``reason``)."""
 
     sentence = "The server of {path} has no free connection: {reason}. Try again later."

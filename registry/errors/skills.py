@@ -29,7 +29,10 @@ class SkillAmbiguous(Conflict):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is stored but can't be used: ``name``, ``problems``, ``path`` if it is known."""
+    """The skill is stored but can't be used.
+
+    Details: ``name``, ``problems``, ``path`` if it is known.
+    """
 
     sentence = "The skill {name:q} can't be used:"
 
@@ -46,7 +49,7 @@ class SkillInvalid(RegistryError):
 
 
 class SkillNotVisible(NotFound):
-    """The skill exists but is not visible to the user: ``name``, ``rule``, ``reason``.
+    """The skill exists but is not visible to the user (details: ``name``, ``rule``, ``reason``).
 
     ``rule`` is the rule that hides the skill.
     """
@@ -59,7 +62,7 @@ class SkillNotVisible(NotFound):
 
 
 class SkillInaccessible(RegistryError):
-    """A file can't be read: ``path``, ``reason``."""
+    """A file can't be read (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} can't be read: {reason}."
 
@@ -68,7 +71,7 @@ class SkillInaccessible(RegistryError):
 
 
 class SkillMissing(NotFound):
-    """The skill's folder or file no longer exists on disk: ``name``, ``path``."""
+    """The skill's folder or file no longer exists on disk (details: ``name``, ``path``)."""
 
     code = "skill_missing_on_disk"
     sentence = "The skill {name:q} is no longer on disk ({path})."
@@ -78,7 +81,7 @@ class SkillMissing(NotFound):
 
 
 class FileTooLarge(RegistryError):
-    """A file exceeds the size limit: ``path``, ``size`` and ``limit`` in bytes."""
+    """A file exceeds the size limit (details: ``path``, ``size`` and ``limit`` in bytes)."""
 
     sentence = "{path:q} has {size} bytes, {limit} are allowed."
 
@@ -88,7 +91,7 @@ class FileTooLarge(RegistryError):
 
 
 class NotUtf8(RegistryError):
-    """A file is not UTF-8 text: ``path``, ``offset`` of the first invalid byte."""
+    """A file is not UTF-8 text (details: ``path``, ``offset`` of the first invalid byte)."""
 
     sentence = "{path:q} is not UTF-8 text (byte {offset}). Save it as UTF-8."
 
@@ -97,7 +100,7 @@ class NotUtf8(RegistryError):
 
 
 class OutsideSkill(Invalid):
-    """A path leads out of the skill's folder: ``path``."""
+    """A path leads out of the skill's folder (details: ``path``)."""
 
     sentence = "{path:q} leads out of the skill's folder."
 
@@ -105,7 +108,7 @@ class OutsideSkill(Invalid):
 
 
 class PathRefused(Invalid):
-    """A file of a skill has a path that can't be written: ``path``, ``reason``."""
+    """A file of a skill has a path that can't be written (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} can't be a file of a skill: {reason}."
 
@@ -114,7 +117,7 @@ class PathRefused(Invalid):
 
 
 class FileNotFoundInSkill(NotFound):
-    """The skill has no such file: ``name``, ``path``."""
+    """The skill has no such file (details: ``name``, ``path``)."""
 
     code = "file_not_found"
     sentence = "The skill {name:q} has no file {path:q}."
@@ -124,7 +127,7 @@ class FileNotFoundInSkill(NotFound):
 
 
 class FileChanging(Unavailable):
-    """A file changed during each attempt to read it: ``path``."""
+    """A file changed during each attempt to read it (details: ``path``)."""
 
     sentence = (
         "{path:q} kept changing while it was read. Try again when the other program has finished"
@@ -135,12 +138,12 @@ class FileChanging(Unavailable):
 
 
 class SkillHeld(SkillNotVisible):
-    """A skill of a remote source has security errors that no user has accepted: ``name``.
+    """A skill of a remote source has security errors that no user has accepted.
 
-    ``source`` is the source in which the skill is quarantined. If the source may have been added
-    for this request, ``address`` is the requested address. If the skill wasn't imported, ``source``
-    is None and ``problems`` are the findings. If the skill can be pulled from a remote source,
-    ``url`` is this source's address.
+    Details: ``name``. ``source`` is the source in which the skill is quarantined. If the source may
+    have been added for this request, ``address`` is the requested address. If the skill wasn't
+    imported, ``source`` is None and ``problems`` are the findings. If the skill can be pulled from
+    a remote source, ``url`` is this source's address.
     """
 
     sentence = "{name:q} {reason}."
@@ -172,7 +175,7 @@ class SkillHeld(SkillNotVisible):
 
 
 class InvalidName(Invalid):
-    """A new skill can't have this name: ``name``, ``reason``."""
+    """A new skill can't have this name (details: ``name``, ``reason``)."""
 
     sentence = "{name:q} can't be a skill's name: {reason}."
 
@@ -181,7 +184,7 @@ class InvalidName(Invalid):
 
 
 class SkillExists(Conflict):
-    """A skill or a folder with this name already exists: ``name``, ``path``."""
+    """A skill or a folder with this name already exists (details: ``name``, ``path``)."""
 
     sentence = "A skill {name:q} already exists ({path})."
 
@@ -190,7 +193,7 @@ class SkillExists(Conflict):
 
 
 class PublishRefused(Invalid):
-    """The check of a skill to publish found errors: ``name``, ``problems``."""
+    """The check of a skill to publish found errors (details: ``name``, ``problems``)."""
 
     sentence = "The skill {name:q} was not published, because its check found errors:"
 
@@ -227,9 +230,9 @@ class HashOutdated(Conflict):
 
 
 class SkillProposed(RegistryError):
-    """A change waits for review and was not made: ``kind``, ``name``, ``source``, ``id``.
+    """A change waits for review and was not made.
 
-    ``id`` is the id of the proposal.
+    Details: ``kind``, ``name``, ``source``, ``id``. ``id`` is the id of the proposal.
     """
 
     sentence = "The request to {kind} {name:q} waits for review as proposal {id}."
@@ -241,7 +244,7 @@ class SkillProposed(RegistryError):
 
 
 class ProposalNotFound(NotFound):
-    """There is no proposal with this id, or it isn't visible to the user: ``id``."""
+    """There is no proposal with this id, or it isn't visible to the user (details: ``id``)."""
 
     sentence = "There is no proposal {id:q}."
 
@@ -249,7 +252,7 @@ class ProposalNotFound(NotFound):
 
 
 class ProposalDecided(Conflict):
-    """A proposal was approved or rejected before: ``id``, ``state``."""
+    """A proposal was approved or rejected before (details: ``id``, ``state``)."""
 
     sentence = "The proposal {id:q} is {state} already."
 
@@ -258,7 +261,10 @@ class ProposalDecided(Conflict):
 
 
 class ApproverNeeded(RegistryError):
-    """The role of a server has no right to decide on proposals: ``path`` of the database."""
+    """The role of a server has no right to decide on proposals.
+
+    Details: ``path`` of the database.
+    """
 
     sentence = "This role may not decide on proposals in {path}."
 
@@ -266,7 +272,7 @@ class ApproverNeeded(RegistryError):
 
 
 class ProposalOwn(RegistryError):
-    """A user tried to approve their own proposal: ``id``."""
+    """A user tried to approve their own proposal (details: ``id``)."""
 
     sentence = "You can't approve your own proposal {id:q}; another person has to review it."
 
@@ -274,7 +280,7 @@ class ProposalOwn(RegistryError):
 
 
 class SkillChangedOnDisk(Conflict):
-    """The folder has changed since the change was prepared: ``name``, ``path``."""
+    """The folder has changed since the change was prepared (details: ``name``, ``path``)."""
 
     sentence = (
         "The skill {name:q} ({path}) has changed on disk since it was read, so nothing was done."
@@ -286,7 +292,7 @@ class SkillChangedOnDisk(Conflict):
 
 
 class ChangeRefused(RegistryError):
-    """The change can't be made, and nothing has changed: ``path``, ``reason``."""
+    """The change can't be made, and nothing has changed (details: ``path``, ``reason``)."""
 
     sentence = "Nothing was changed at {path}: {reason}."
 
@@ -295,13 +301,19 @@ class ChangeRefused(RegistryError):
 
 
 class RootMissing(ChangeRefused):
-    """The folder of a source, which a request would change, doesn't exist: ``path``, ``reason``."""
+    """The folder of a source, which a request would change, doesn't exist.
+
+    Details: ``path``, ``reason``.
+    """
 
     code = "change_refused"
 
 
 class FolderPulled(ChangeRefused):
-    """A pulled folder can't be renamed: ``folder``, and ``lock``, the path of its lock file."""
+    """A pulled folder can't be renamed.
+
+    Details: ``folder``, and ``lock``, the path of its lock file.
+    """
 
     code = "change_refused"
 
@@ -310,7 +322,10 @@ class FolderPulled(ChangeRefused):
 
 
 class OwnFileUnusable(RegistryError):
-    """A file or folder that must be private to this user can't be used: ``path``, ``reason``."""
+    """A file or folder that must be private to this user can't be used.
+
+    Details: ``path``, ``reason``.
+    """
 
     sentence = "{path:q}, a private file of the registry, can't be used: {reason}."
 
@@ -319,9 +334,9 @@ class OwnFileUnusable(RegistryError):
 
 
 class ChangePending(RegistryError):
-    """The files on disk may have changed, but the database has not: ``path``, ``reason``.
+    """The files on disk may have changed, but the database has not.
 
-    The next opening of the database finishes the change.
+    Details: ``path``, ``reason``. The next opening of the database finishes the change.
     """
 
     sentence = (
@@ -334,7 +349,7 @@ class ChangePending(RegistryError):
 
 
 class SkillNotFound(NotFound):
-    """No visible skill has this name: ``name``, and ``similar`` names."""
+    """No visible skill has this name (details: ``name``, and ``similar`` names)."""
 
     sentence = "No skill named {name:q}."
 
@@ -417,7 +432,10 @@ class SkillNotDeleted(NotInTrash):
 
 
 class RevisionNotFound(NotFound):
-    """The skill has no revision with this number: ``name``, ``number``, ``known`` numbers."""
+    """The skill has no revision with this number.
+
+    Details: ``name``, ``number``, ``known`` numbers.
+    """
 
     sentence = "The skill {name:q} has no revision {number}"
 
@@ -432,7 +450,7 @@ class RevisionNotFound(NotFound):
 
 
 class VersionNotFound(NotFound):
-    """The skill has no version with this label: ``name``, ``label``, ``known`` labels."""
+    """The skill has no version with this label (details: ``name``, ``label``, ``known`` labels)."""
 
     sentence = "The skill {name:q} has no version {label:q}"
 
@@ -445,7 +463,10 @@ class VersionNotFound(NotFound):
 
 
 class VersionExists(Conflict):
-    """The label is already a version of the skill, with other files: ``name``, ``label``."""
+    """The label is already a version of the skill, with other files.
+
+    Details: ``name``, ``label``.
+    """
 
     sentence = "The skill {name:q} already has a version {label:q} with other files."
 
@@ -454,7 +475,7 @@ class VersionExists(Conflict):
 
 
 class VersionInvalid(Invalid):
-    """The text can't be the label of a version: ``label``, ``rule``."""
+    """The text can't be the label of a version (details: ``label``, ``rule``)."""
 
     sentence = "{label:q} can't be a version: {rule}."
 
@@ -463,7 +484,10 @@ class VersionInvalid(Invalid):
 
 
 class VersionYanked(SkillNotFound):
-    """The version was withdrawn: ``name``, ``label``, ``reason``, ``replacement`` (or None)."""
+    """The version was withdrawn.
+
+    Details: ``name``, ``label``, ``reason``, ``replacement`` (or None).
+    """
 
     sentence = "Version {label} of {name:q} was yanked: {reason}."
 
@@ -483,7 +507,7 @@ class VersionYanked(SkillNotFound):
 
 
 class VersionNotStored(NotFound):
-    """The bytes of a version's files are not all stored: ``name``, ``label``."""
+    """The bytes of a version's files are not all stored (details: ``name``, ``label``)."""
 
     sentence = "Not all files of version {label} of {name:q} are stored."
 
@@ -492,7 +516,10 @@ class VersionNotStored(NotFound):
 
 
 class ContentMissing(NotFound):
-    """The bytes of a file of a revision are not stored: ``name``, ``number``, ``path``."""
+    """The bytes of a file of a revision are not stored.
+
+    Details: ``name``, ``number``, ``path``.
+    """
 
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
@@ -502,7 +529,7 @@ class ContentMissing(NotFound):
 
 
 class NotAllKept(RegistryError):
-    """A removed skill can't be restored completely: ``name``, ``number``.
+    """A removed skill can't be restored completely (details: ``name``, ``number``).
 
     ``paths`` are the paths of the missing files.
     """
@@ -515,7 +542,7 @@ class NotAllKept(RegistryError):
 
 
 class ContentDamaged(RegistryError):
-    """The stored bytes of a file don't match their hash: ``path``."""
+    """The stored bytes of a file don't match their hash (details: ``path``)."""
 
     sentence = "The stored content of {path:q} is damaged."
 
@@ -523,10 +550,11 @@ class ContentDamaged(RegistryError):
 
 
 class ChangeNotUndone(Conflict):
-    """The last change can't be undone, and nothing was changed: ``kind``, ``name``, ``reason``.
+    """The last change can't be undone, and nothing was changed.
 
-    ``place`` (source/folder) is the place of the skill before the undo. ``revision`` is the number
-    of the skill's revision before the change; None if it is unknown or there was no skill.
+    Details: ``kind``, ``name``, ``reason``. ``place`` (source/folder) is the place of the skill
+    before the undo. ``revision`` is the number of the skill's revision before the change; None if
+    it is unknown or there was no skill.
     """
 
     sentence = "Can't undo the {kind} of {name:q}: {reason}."

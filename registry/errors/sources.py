@@ -42,7 +42,7 @@ class SourceUnclear(RegistryError):
 
 
 class SourceNotFound(NotFound):
-    """No source has this name or path: ``name``, ``known``, and ``similar`` names."""
+    """No source has this name or path (details: ``name``, ``known``, and ``similar`` names)."""
 
     sentence = "{name:q} is neither a source nor a folder."
 
@@ -62,7 +62,10 @@ class SourceNotFound(NotFound):
 
 
 class SourceElsewhere(RegistryError):
-    """The source belongs to another machine: ``name``, ``host`` (the name of that machine)."""
+    """The source belongs to another machine.
+
+    Details: ``name``, ``host`` (the name of that machine).
+    """
 
     sentence = "The source {name:q} is on {host:q}. Sync and change it there."
 
@@ -111,7 +114,7 @@ class SourceNotYours(RegistryError):
 
 
 class AdminNeeded(RegistryError):
-    """Only an admin of the registry may do this: ``path`` of the database."""
+    """Only an admin of the registry may do this (details: ``path`` of the database)."""
 
     sentence = (
         "Only an admin of the registry {path} may do this. Admins are the role that owns its"
@@ -130,7 +133,7 @@ class RoleNotFound(NotFound):
 
 
 class HostTaken(Conflict):
-    """Another role of the server uses this machine's name already: ``host``, ``role``."""
+    """Another role of the server uses this machine's name already (details: ``host``, ``role``)."""
 
     sentence = "The host name {host:q} is already used by the role {role:q}: choose another one."
 
@@ -139,7 +142,7 @@ class HostTaken(Conflict):
 
 
 class SourceExists(Conflict):
-    """A source with this name or path is already registered: ``name``, ``path``.
+    """A source with this name or path is already registered (details: ``name``, ``path``).
 
     ``path`` is empty if another team's source has the name, because this user must not see that
     source.
@@ -155,7 +158,7 @@ class SourceExists(Conflict):
 
 
 class SourceInvalid(Invalid):
-    """The folder can't be a source: ``path``, ``reason``."""
+    """The folder can't be a source (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} can't be a source: {reason}."
 
@@ -164,7 +167,10 @@ class SourceInvalid(Invalid):
 
 
 class TrustOutdated(Conflict):
-    """The quarantined skills of a source changed after the user looked at them: ``name``."""
+    """The quarantined skills of a source changed after the user looked at them.
+
+    Details: ``name``.
+    """
 
     sentence = (
         "No skill of {name:q} was trusted: the quarantined skills have changed since their errors"
@@ -175,7 +181,7 @@ class TrustOutdated(Conflict):
 
 
 class SyncRunning(Unavailable):
-    """Another process syncs this registry: ``owner``."""
+    """Another process syncs this registry (details: ``owner``)."""
 
     sentence = "Another sync of this registry is running: {owner}."
 
@@ -183,7 +189,7 @@ class SyncRunning(Unavailable):
 
 
 class ArchiveRefused(RegistryError):
-    """An archive has no skill that can be imported: ``path``, ``reason``."""
+    """An archive has no skill that can be imported (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} was not imported: {reason}."
 
@@ -192,7 +198,7 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """The skill has no known remote source from which it came: ``name``, ``reason``."""
+    """The skill has no known remote source from which it came (details: ``name``, ``reason``)."""
 
     sentence = "{name:q} can't be compared with upstream: {reason}."
 
@@ -204,7 +210,7 @@ class NoUpstream(NotFound):
 
 
 class SeveralSkills(RegistryError):
-    """The address has several skills, and the user chose none: ``path``, ``names``.
+    """The address has several skills, and the user chose none (details: ``path``, ``names``).
 
     ``held`` lists the skills that are quarantined until the user trusts the source ``source``.
     """
@@ -234,7 +240,7 @@ class SeveralSkills(RegistryError):
 
 
 class ExportRefused(RegistryError):
-    """A folder to publish into can't be written: ``path``, ``reason``."""
+    """A folder to publish into can't be written (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} can't be written: {reason}."
 
@@ -243,7 +249,7 @@ class ExportRefused(RegistryError):
 
 
 class LockFileInvalid(RegistryError):
-    """The lock file of pulled skills can't be used: ``path``, ``reason``."""
+    """The lock file of pulled skills can't be used (details: ``path``, ``reason``)."""
 
     sentence = (
         "The lock file {path} can't be used ({reason}). Restore it or remove it. If you "
@@ -255,7 +261,7 @@ class LockFileInvalid(RegistryError):
 
 
 class LockMissing(NotFound):
-    """Nothing was pulled into this folder: ``path`` of the missing lock file."""
+    """Nothing was pulled into this folder (details: ``path`` of the missing lock file)."""
 
     sentence = "No lock file at {path}: no skill was installed there."
 
@@ -263,9 +269,9 @@ class LockMissing(NotFound):
 
 
 class LockNotMet(Conflict):
-    """The skills in a lock file can't be installed in the locked state: ``path``, ``missing``.
+    """The skills in a lock file can't be installed in the locked state.
 
-    ``missing`` gives the reasons.
+    Details: ``path``, ``missing``. ``missing`` gives the reasons.
     """
 
     sentence = "The content of {path} is not available, and nothing was changed: {missing:list}."
@@ -275,7 +281,7 @@ class LockNotMet(Conflict):
 
 
 class LockEdited(LockNotMet):
-    """Installed skills were edited after the lock was written: ``path``, ``missing``.
+    """Installed skills were edited after the lock was written (details: ``path``, ``missing``).
 
     ``missing`` gives the reasons, as in `LockNotMet`.
     """
@@ -285,7 +291,10 @@ class LockEdited(LockNotMet):
 
 
 class NotPulled(NotFound):
-    """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
+    """No skill was pulled under this name.
+
+    Details: ``name``, ``path`` of the lock file, ``similar``.
+    """
 
     sentence = "{path} does not list {name:q}."
 
@@ -295,7 +304,10 @@ class NotPulled(NotFound):
 
 
 class PullClash(Conflict):
-    """Two skills would be pulled into the same folder: ``folder``, ``refs`` of the skills."""
+    """Two skills would be pulled into the same folder.
+
+    Details: ``folder``, ``refs`` of the skills.
+    """
 
     sentence = "The folder {folder:q} can hold only one skill: {refs:or}. Use different folders."
 
@@ -304,7 +316,7 @@ class PullClash(Conflict):
 
 
 class PullRefused(RegistryError):
-    """A folder to pull into can't be written: ``path``, ``reason``."""
+    """A folder to pull into can't be written (details: ``path``, ``reason``)."""
 
     sentence = "{path:q} can't be written: {reason}."
 
@@ -313,7 +325,7 @@ class PullRefused(RegistryError):
 
 
 class RemoteProblem(RegistryError):
-    """A remote can't be fetched: ``url``, without a password."""
+    """A remote can't be fetched (details: ``url``, without a password)."""
 
     sentence = "{url:q} can't be read."
 
@@ -321,7 +333,7 @@ class RemoteProblem(RegistryError):
 
 
 class RemoteUnreachable(RemoteProblem, Unavailable):
-    """The server doesn't answer, or its answer is incomplete: ``url``, ``reason``."""
+    """The server doesn't answer, or its answer is incomplete (details: ``url``, ``reason``)."""
 
     sentence = "{url:q} can't be reached: {reason}."
 
@@ -329,7 +341,7 @@ class RemoteUnreachable(RemoteProblem, Unavailable):
 
 
 class RemoteRefused(RemoteProblem):
-    """The server refuses the request: ``url``, ``status``."""
+    """The server refuses the request (details: ``url``, ``status``)."""
 
     sentence = "The server refuses {url:q} (HTTP status {status})."
 
@@ -337,7 +349,7 @@ class RemoteRefused(RemoteProblem):
 
 
 class RemoteInvalid(RemoteProblem):
-    """The received data is invalid: ``url``, ``reason``."""
+    """The received data is invalid (details: ``url``, ``reason``)."""
 
     sentence = "{url:q} can't be used: {reason}."
 
@@ -345,7 +357,7 @@ class RemoteInvalid(RemoteProblem):
 
 
 class PinMoved(RemoteProblem):
-    """The pin of a source now points to another version: ``url``, ``reason``.
+    """The pin of a source now points to another version (details: ``url``, ``reason``).
 
     ``way`` is the command with which the user accepts the new version. ``commit`` is the new
     version.
@@ -359,7 +371,7 @@ class PinMoved(RemoteProblem):
 
 
 class RemoteTooLarge(RemoteProblem):
-    """The data exceeds a size limit: ``url``, ``reason``."""
+    """The data exceeds a size limit (details: ``url``, ``reason``)."""
 
     sentence = "{url:q} is too large: {reason}."
 
@@ -367,7 +379,7 @@ class RemoteTooLarge(RemoteProblem):
 
 
 class AddressInvalid(Invalid):
-    """Skills can't be fetched from this address: ``address``, ``reason``."""
+    """Skills can't be fetched from this address (details: ``address``, ``reason``)."""
 
     sentence = "Skills can't be fetched from {address:q}: {reason}."
 
@@ -376,7 +388,7 @@ class AddressInvalid(Invalid):
 
 
 class SourceReadOnly(RegistryError):
-    """The source is a checkout of a remote: ``name``, ``url``."""
+    """The source is a checkout of a remote (details: ``name``, ``url``)."""
 
     sentence = "The source {name:q} is a read-only checkout of {url}."
 
@@ -385,7 +397,7 @@ class SourceReadOnly(RegistryError):
 
 
 class SourceKindUnusable(RegistryError):
-    """The kind of a source is unusable: ``name``, ``reason``."""
+    """The kind of a source is unusable (details: ``name``, ``reason``)."""
 
     sentence = "The kind of source {name:q} can't be used: {reason}."
 

@@ -77,7 +77,10 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[F
 
 
 def _pinned_content(core: Core, skill: PinnedSkill) -> list[FileContent]:
-    """Return the files of a version. Raises `VersionNotStored`, and `SkillHeld` as a sync does."""
+    """Return the files of a version.
+
+    Raises `VersionNotStored`. Raises `SkillHeld` if a sync would quarantine the files.
+    """
     tree = skill.tree_hash or ""
     entries = content_as_locked(core, skill.name, tree, foreign=False)
     if entries is None:

@@ -270,7 +270,7 @@ def proposed_package(core: Core, one: Proposal) -> Package | None:
 
 
 def diff(core: Core, one: Proposal) -> str:
-    """Return a unified diff from the skill's current files to those of a proposal.
+    """Return a unified diff from the skill's current files to the files of a proposal.
 
     Raises the errors of `proposed_package`.
     """

@@ -69,9 +69,9 @@ def growth(counts: Sequence[Facet]) -> Line | None:
 
 
 def _is_month(text: str) -> bool:
-    """Tell whether a text is a month.
+    """Tell whether a text from the database is a month.
 
-    The text may be invalid, because another user may have written it into the database.
+    The text may be invalid, because another user may have written it.
     """
     year, _, month = text.partition("-")
     return len(text) == 7 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12  # noqa: PLR2004

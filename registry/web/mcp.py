@@ -40,7 +40,10 @@ class McpMount:
         await app(scope, receive, send)
 
     async def app_of(self, visitor: Visitor) -> Callable[..., Awaitable[None]]:
-        """Return the MCP application for a visitor. Raises as `SkillRegistry.toolset` does."""
+        """Return the MCP application for a visitor.
+
+        Raises the errors of `SkillRegistry.toolset`.
+        """
         # Each token that may write has its own server, because the token is the author of its
         # proposals.
         author = visitor.token if visitor.write else None

@@ -102,7 +102,7 @@ class PageQuery:
 
     @property
     def is_start(self) -> bool:
-        """Whether no parameter is set, so that the page is the start page itself."""
+        """Whether no parameter is set; the page is then the start page itself."""
         return not self.pairs()
 
     @property

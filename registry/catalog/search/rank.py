@@ -504,7 +504,7 @@ class Wanted(NamedTuple):
     foreign: Sequence[_Sought]
 
     def named_by(self, head: str) -> Fit:
-        """Return how much of the query a head contains."""
+        """Return which share of the query a head contains."""
         said = _stems(head)
         own, told, first = 0.0, 0.0, 0.0
         for place, (weight, ways) in enumerate(self.words):
@@ -528,7 +528,7 @@ def confidence(asked: Asked, skill: Skill) -> float:
 
 
 def head_of(skill: Skill) -> str:
-    """Return the name, tags and description of a skill as one text."""
+    """Return the head of a skill: its name, tags and description as one text."""
     return " ".join([skill.name, *skill.tags, skill.description])
 
 

@@ -59,7 +59,7 @@ def text_query(pattern: Pattern) -> str:
     return f"({phrase}:*)" if pattern.prefix else f"({phrase})"
 
 
-# The usual sizes of a text are the average ones.
+# Unless the search is narrowed, the usual size of a text is the average size.
 _TOTAL: Final = (
     "SELECT CAST(sum(texts) AS float8) AS texts, "
     "CAST(greatest(sum(head_size), 1) / greatest(sum(texts), 1) AS float8) AS head, "

@@ -73,7 +73,7 @@ class Release(NamedTuple):
 
 
 def releases(reader: Reader, uid: str) -> Iterator[Release]:
-    """Yield the versions of a skill, without the yanked ones."""
+    """Yield the versions of a skill, except the yanked versions."""
     rows = reader.rows(
         "SELECT l.label, l.tree_hash, r.document, r.seen_at, coalesce(r.turn, r.number), "
         "r.files FROM labels l JOIN revisions r ON r.uid = l.uid AND r.tree_hash = l.tree_hash "

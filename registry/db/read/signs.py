@@ -26,7 +26,7 @@ class Signs(NamedTuple):
 
 
 def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], Signs]:
-    """Return the signs of these skills, by source and folder."""
+    """Return the `Signs` of these skills, by source and folder."""
     if not skills:
         return {}
     condition, values = near_places(skills)

@@ -117,11 +117,11 @@ class Usage:
         self._timer: threading.Timer | None = None
 
     def listed(self, skills: Sequence[Located]) -> None:
-        """Count that a tool listed these skills."""
+        """Add these skills to the counts of skills that tools listed."""
         self._note("listed", skills)
 
     def found(self, skills: Sequence[Located]) -> None:
-        """Count that a tool's search found these skills."""
+        """Add these skills to the counts of skills that a tool's search found."""
         self._note("found", skills)
 
     def read(self, source: str, folder: str) -> None:

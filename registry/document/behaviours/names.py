@@ -52,7 +52,7 @@ def look_alike(names: str) -> str | None:
 
 
 def _shortened(name: str) -> Iterator[str]:
-    """Yield ``name`` with each character left out."""
+    """Yield ``name`` without its first character, without its second character, and so on."""
     return (name[:place] + name[place + 1 :] for place in range(len(name)))
 
 
