@@ -86,6 +86,14 @@ An editor causes several events when it saves a file.
 LOOK_SECONDS: Final = 0.5
 """Time between checks for changes of the database by other processes, in seconds."""
 
+IDLE_AFTER_SECONDS: Final = 60.0
+IDLE_LOOK_SECONDS: Final = 5.0
+"""Time between these checks on a server without changes, in seconds.
+
+The pause begins if the database has been unchanged for `IDLE_AFTER_SECONDS`. It ends at a change of
+the watched folders.
+"""
+
 FULL_SECONDS: Final = 300.0
 """Time between syncs of all sources, in seconds, because file events may get lost."""
 
@@ -145,6 +153,8 @@ class Watcher:
         self._version: object = None
         self._known: Sequence[Source] = ()
         self._known_at: object = None
+        self._changed_at = time.monotonic()
+        self._next_look = 0.0
         self._owed: set[str] = set()
         self._next_full = 0.0
         self._next_poll = 0.0
@@ -167,7 +177,7 @@ class Watcher:
         view.
         """
         self._core, self._version, self._known_at = core, None, None
-        self._next_compare = 0.0
+        self._next_compare = self._next_look = 0.0
 
     def join(self) -> None:
         """Wait until the watching ends; in the watching thread itself, return immediately."""
@@ -220,6 +230,8 @@ class Watcher:
                 self._next_full = time.monotonic() + FULL_SECONDS
             elif far and time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in far)
+            if touched or self._owed:
+                self._next_look = 0.0
             self._sync()
             if self._stop.is_set():
                 return
@@ -232,16 +244,21 @@ class Watcher:
     def _sources(self) -> list[Source]:
         """Return the enabled sources with existing folders, without the values that a sync changes.
 
-        If the version of the database is the same, the list of sources isn't read again.
+        If the version of the database is the same, the list of sources isn't read again. On a
+        server without changes, the version is read only every `IDLE_LOOK_SECONDS`.
         """
-        version = self._core.reader.version()
-        if version is None or version != self._known_at:
-            self._known = [
-                replace(one, last_sync_at=None, last_result=None, skills=0)
-                for one in own_sources(self._core)
-                if one.enabled
-            ]
-            self._known_at = version
+        now = time.monotonic()
+        if now >= self._next_look:
+            version = self._core.reader.version()
+            if version is None or version != self._known_at:
+                self._known = [
+                    replace(one, last_sync_at=None, last_result=None, skills=0)
+                    for one in own_sources(self._core)
+                    if one.enabled
+                ]
+                self._known_at, self._changed_at = version, now
+            elif self._core.host and now - self._changed_at >= IDLE_AFTER_SECONDS:
+                self._next_look = now + IDLE_LOOK_SECONDS
         return [one for one in self._known if os.path.isdir(one.path)]
 
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:

@@ -1,13 +1,16 @@
 """Who holds a catalogue of a server asks for what is other than what it holds."""
 
 import time
+from contextlib import closing
 from queue import Queue
 
+import psycopg
 import pytest
 
 from registry.api import SkillRegistry
 from registry.db.read.listing import PARTS, TreeHashes
 from registry.settings import Settings
+from registry.sync import watch
 from tests.conftest import write_skill
 from tests.pooler import Pooler, program
 
@@ -37,6 +40,38 @@ def test_after_a_change_what_is_held_is_what_is_there(numbered, server_database,
             found = held.read(reader)
             assert found == TreeHashes().read(reader)
             assert found == {one.ref: one.tree_hash for one in registry.list()}, number
+
+
+def test_who_watches_a_server_that_nobody_changes_asks_it_seldom(
+    server_database, root, monkeypatch
+):
+    monkeypatch.setattr(watch, "IDLE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "IDLE_LOOK_SECONDS", 3600.0)
+    write_skill(root / "alpha")
+    told, plain = Queue(), server_database.replace("+psycopg", "")
+    with (
+        SkillRegistry.open(server_database, settings=Settings()) as registry,
+        closing(psycopg.connect(plain, autocommit=True)) as administrator,
+    ):
+        registry.sync(str(root), name="mine")
+        with registry.watch(told.put):
+            asked_at, before = _last_question(administrator), None
+            until = time.monotonic() + 120
+            while asked_at != before and time.monotonic() < until:
+                time.sleep(4 * watch.LOOK_SECONDS)
+                asked_at, before = _last_question(administrator), asked_at
+            assert asked_at == before
+            write_skill(root / "alpha", description="Edited.", age=None)
+            assert told.get(timeout=60).updated == ("alpha",)
+            assert _last_question(administrator) > asked_at
+
+
+def _last_question(administrator):
+    """When a session of the registry was last given a statement."""
+    return administrator.execute(
+        "SELECT max(query_start) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> pg_backend_pid()"
+    ).fetchone()[0]
 
 
 @pytest.mark.skipif(program() is None, reason="there is no pgbouncer: apt-get install pgbouncer")
