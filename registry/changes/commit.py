@@ -1,15 +1,17 @@
 """Commit a change, from the staged files to the recorded result, under its source's lock.
 
-1. The new files are staged (written) in the source's state folder. Each file and folder is flushed
-to disk. 2. The source's lock is taken, always before the database's lock, and unfinished changes of
-dead processes are finished. 3. The skill's folder is compared with the state that the caller
-expects. 4. The change is signed and written into the journal, a table of the database. That
-transaction commits first. 5. One rename publishes the change, and the replaced files are verified
-(`disk.swap`). 6. The database is updated from the disk, and the journal's row is removed.
+1. Stage the new files: write them into the source's state folder, and flush each file and folder
+   to disk.
+2. Take the source's lock (always before the database's lock), and finish the unfinished changes of
+   dead processes.
+3. Compare the skill's folder with the state that the caller expects.
+4. Sign the change, write it into the journal (a table of the database), and commit.
+5. Publish the change by one rename, and verify the replaced files (`disk.swap`).
+6. Update the database from the disk, and remove the row in the journal.
 
 One rename can't publish several skills. So a group of changes counts as made when the transaction
-that writes its journal rows commits. If a process finds a change in the journal that isn't
-published, it publishes the change. Only the process that began the changes can roll them back. To
+that writes its rows in the journal commits. If a process finds an unpublished change in the
+journal, it publishes the change. Only the process that began the changes can roll them back. To
 finish one change of a group, recovery needs only the source of this change.
 """
 

@@ -134,10 +134,10 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 
 
 def check_meant(registry: "SkillRegistry", name: str) -> None:
-    """Raise `ChangeRefused` if a name may mean an installed copy in this project.
+    """Raise `ChangeRefused` if ``name`` may mean a copy that is installed in this project.
 
-    The name may mean the copy if the registry's skill is in another folder and isn't the original
-    of the copy.
+    This is possible if the registry's skill with this name has no origin, is in another folder, and
+    isn't the skill from which the copy was installed.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner

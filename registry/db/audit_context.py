@@ -55,9 +55,8 @@ def audit_context(
 ) -> Iterator[None]:
     """Set the audit context inside a ``with`` block.
 
-    If an argument is None, its value doesn't change.
-
-    If ``command`` is an empty string, the changes belong to no command.
+    If an argument is None, its value doesn't change. If ``command`` is an empty string, the changes
+    belong to no command.
     """
     before = _CONTEXT.get()
     client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")

@@ -23,7 +23,7 @@ _SOURCES = (
 )
 """SELECT for the sources of a host.
 
-If another host has sources of projects, also for one of them.
+The result also has one source of a project, on any host, if there is one.
 """
 
 

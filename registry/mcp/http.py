@@ -538,8 +538,8 @@ def http_app(server: "SkillServer", bounds: ClientLimits) -> Any:
     return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        # A new session replaces the session with the longest idle time. New sessions may be open
-        # before the old ones have ended.
+        # A new session replaces the session with the longest idle time. Each connection may also be
+        # opening a session.
         max_sessions=bounds.sessions + bounds.connections,
         session_idle_timeout=bounds.session_seconds,
         # `RequestFilter` has already checked the host. The SDK can't know the names of all

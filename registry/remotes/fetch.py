@@ -2,21 +2,21 @@
 
 A checkout is in the data folder and belongs to this user. It contains::
 
-    lock            the lock file of the process that fetches
+    lock            the lock file; the process that fetches holds the lock
     asked.json      the address and pin of the checkout, and whether the pin is a tag
-    files.json      the blob of each file in ``tree``
-    manifest.json   the version of the complete ``tree``; written last
+    files.json      the id of the blob of each file in ``tree``
+    manifest.json   the version of the complete ``tree``; a fetch writes it last
     new             a file that will be renamed into ``tree``
-    state/          the data of a kind of remote, such as a bare repository or artifacts
-    tree/           the files of skills, as the remote has them: the source's folder
+    state/          data that depend on the kind of the source, such as a bare repository
+    tree/           the source's folder: the files of its skills, unchanged
 
-Only changed files are written. Each file is written atomically and gets the time of its version. So
-an unchanged skill looks unchanged to the next sync, on this machine and on others.
+A fetch writes only changed files. It writes each file atomically, and gives the file the time of
+its version. So for the next sync, on this machine or another, an unchanged skill looks unchanged.
 
 A pin is the branch, tag or commit that the user chose. If a pinned tag moves, or is replaced by a
 branch of the same name, the fetch fails and the checkout keeps its files until the user pins the
-source again. By convention tags never move, so a tag that moved is a mistake or an attack. A branch
-moves, and is followed. The checkout records whether a pin is a tag or a branch, and its commit.
+source again. By convention tags never move, so a tag that moved is a mistake or an attack. A fetch
+follows a moved branch. The checkout records whether a pin is a tag or a branch, and its commit.
 """
 
 import json

@@ -483,9 +483,9 @@ class WaveToolset(Toolset):
 
 
 def _rest(missing: int, longest: int) -> str:
-    """Return a sentence that says how many skills the list leaves out.
+    """Return a sentence about the parts that the list leaves out.
 
-    The sentence for ``missing`` skills is the longest possible one.
+    The sentence is longest if skills are ``missing``.
     """
     if missing:
         return f"(Only names are listed, and {missing} more skills not even by name.)"

@@ -38,11 +38,10 @@ MAX_RANKED: Final = 100
 
 COMMON: Final = 0.3
 SMALL: Final = 3000
-"""If this number of heads contain a word, the word is common.
+"""A word is common if this number of heads contain it.
 
-All common words have the same weight.
-
-In a large catalogue, the limit is a share of the heads, but at least this number.
+In a large catalogue, the number is the share ``COMMON`` of the heads. All common words have the
+same weight.
 """
 
 MAX_BODY_TERMS: Final = 6

@@ -154,9 +154,8 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
 def _held(reader: Reader, *, is_mixed: bool) -> Held:
     """Queue the SELECT for deprecated skills.
 
-    A server returns its rows together with the first skills.
-
-    Unless ``is_mixed`` (with --all or --status), the list has no quarantined or yanked skills.
+    A server returns its rows together with the first skills. Unless ``is_mixed`` (with --all or
+    --status), the list has no quarantined or yanked skills.
     """
     warnings = deprecated_ahead(reader)
 

@@ -28,12 +28,11 @@ class RepositorySkill(NamedTuple):
 class Claim(NamedTuple):
     """A name that a skill has or had.
 
-    Claims are sorted by the time at which the skill got the name.
-
-    ``source`` is the name of the skill's source, and ``owner`` is the owner of the source on a
-    server. If the skill was removed, ``scope`` is None, but ``source`` and ``owner`` are still set.
-    ``slot`` is the number, from 1, of this skill among the skills of the source with the same name.
-    ``number`` is N in the version ``0.0.N``. ``live`` tells whether the skill has the name now.
+    Claims are sorted by the time at which the skill got the name. ``source`` is the name of the
+    skill's source, and ``owner`` is the owner of the source on a server. If the skill was removed,
+    ``scope`` is None, but ``source`` and ``owner`` are still set. ``slot`` is the number, from 1,
+    of this skill among the skills of the source with the same name. ``number`` is N in the version
+    ``0.0.N``. ``live`` tells whether the skill has the name now.
     """
 
     uid: str

@@ -90,9 +90,8 @@ def change_state(
 ) -> None:
     """Change the state of a version.
 
-    If the skill has the version's files, also hide or show the skill.
-
-    ``place`` is the skill's source/folder, for the audit log.
+    If the skill has the version's files, also hide or show the skill. ``place`` is the skill's
+    source/folder, for the audit log.
     """
     known = (labels.c.uid == uid) & (labels.c.label == label)
     rows = connection.execute(labels.select().where(known).order_by(labels.c.number)).all()

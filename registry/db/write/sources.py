@@ -96,10 +96,8 @@ def change_source(
 ) -> None:
     """Change the scope and priority of a source.
 
-    ``project`` has the same meaning as in `add_source`.
-
-    ``precedence`` is an admin's decision about the order of all owners' sources. If it is None, the
-    stored value stays.
+    ``project`` has the same meaning as in `add_source`. ``precedence`` is an admin's decision about
+    the order of all owners' sources. If it is None, the stored value stays.
     """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
