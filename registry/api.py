@@ -670,7 +670,7 @@ class SkillRegistry:
         """Withdraw the version ``NAME@LABEL``.
 
         The version is installed only if a lock file lists it. If the skill has the files of this
-        version now, only the owner of its source still sees the skill. Raises the errors of
+        version now, only the owner of its source still finds the skill. Raises the errors of
         `deprecate_version`.
         """
         from registry.publish.versions import set_state

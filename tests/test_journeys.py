@@ -253,7 +253,7 @@ def test_an_administrator_of_a_teams_skills(ann, office):
 
 def before_anything_is_there_each_command_says_so(ann):
     said = ann.fails("import nothere.zip").err
-    assert said == "Error: 'nothere.zip' was not imported: there is no such file.\n"
+    assert said == "Error: 'nothere.zip' can't be used: there is no such file.\n"
     for line in ("list", "search deploy", "show oncall", "tools call list_skills"):
         said = ann.fails(f"--db typo.db {line}", 3).err
         assert said.startswith(f"Error: There is no database at {ann.folder}/typo.db.")

@@ -218,8 +218,9 @@ def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
         fix = f"read the errors, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
     if stored.yanked:
-        message = "its files are a yanked version: only the owner of its source sees it"
-        fix = f"change it, or run: skill-registry version list {stored.skill.ref}"
+        message = "its files are a yanked version: listings, searches and new installs omit it"
+        versions = f"skill-registry version list {stored.skill.ref}"
+        fix = f"edit it, or undo the yank; to see its versions, run: {versions}"
         return Diagnostic("yanked", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
 

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import unified_diff
@@ -52,15 +52,9 @@ def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
     """Return the fixes that need no judgement; for the errors, see `SkillRegistry.fixes`."""
-    wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
-    found = (
-        _fix(core, one, wanted)
-        for one in checked
-        if one.root and any(finding.code in FIXABLE for finding in one.findings)
-    )
-    fixed = [one for one in found if one is not None]
-    foreign = [source.path for source in own_sources(core) if source.remote is not None]
+    fixed = list(_fixes(core, checked, chooser(select, ignore)))
+    foreign = _foreign(core)
     kept = [one for one in fixed if not any(is_below(one.path, root) for root in foreign)]
     if left := len(fixed) - len(kept):
         skills, sources = "1 skill is", "it is in a remote source"
@@ -68,6 +62,31 @@ def fixes(
             skills, sources = f"{left} skills are", "they are in remote sources"
         core.warn(f"{skills} not fixed: {sources}.")
     return kept
+
+
+def has_fixes(
+    core: Core,
+    checked: Iterable[Checked],
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> bool:
+    """Tell whether `fixes` would return a fix of one of these skills."""
+    foreign = _foreign(core)
+    own = (one for one in checked if not any(is_below(one.path, root) for root in foreign))
+    return any(_fixes(core, own, chooser(select, ignore)))
+
+
+def _foreign(core: Core) -> list[str]:
+    return [source.path for source in own_sources(core) if source.remote is not None]
+
+
+def _fixes(core: Core, checked: Iterable[Checked], wanted: IsWanted) -> Iterator[Fix]:
+    for one in checked:
+        if one.root and any(finding.code in FIXABLE for finding in one.findings):
+            fix = _fix(core, one, wanted)
+            if fix is not None:
+                yield fix
 
 
 def _fix(core: Core, checked: Checked, wanted: IsWanted) -> Fix | None:

@@ -30,6 +30,13 @@ def _source_unclear(error: errors.RegistryError) -> str:
     )
 
 
+def _version_not_found(error: errors.RegistryError) -> str:
+    name = quote(escape.line(error.facts["name"]))
+    if error.facts["known"]:
+        return f"To list its versions, run: skill-registry version list {name}"
+    return f"To add one, run: skill-registry version add {name} LABEL"
+
+
 def _skill_not_found(error: errors.RegistryError) -> str:
     return (
         ""
@@ -338,9 +345,11 @@ def _archive_refused(error: errors.RegistryError) -> str:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
     if any(os.path.isfile(os.path.join(path, one)) for one in DOCUMENT_NAMES):
-        file = quote(escape.line(f"{os.path.basename(path)}.tar.gz"))
-        pack = f"tar -czf {file} -C {quote(escape.line(path))} ."
-        return f"To import the skill's folder, run: {pack} && skill-registry import {file}"
+        folder = quote(escape.line(path))
+        return (
+            f"To register it, run: skill-registry sync {folder}. To copy it into a source of your "
+            f"own, run: skill-registry publish {folder} --source NAME"
+        )
     return f"To register the folder, run: skill-registry sync {quote(escape.line(path))}"
 
 
@@ -385,7 +394,8 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "skill-registry sync FOLDER"
     ),
     errors.SkillHeld: _skill_held,
-    errors.VersionNotFound: "To list its versions, run: skill-registry version list {name}",
+    errors.VersionYanked: "To list its versions, run: skill-registry version list {name}",
+    errors.VersionNotFound: _version_not_found,
     errors.VersionExists: (
         "Choose another label. To list its versions, run: skill-registry version list {name}"
     ),

@@ -330,7 +330,9 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: int | Non
     elif more is not None or chosen not in (Filters(), Filters(all=True)):
         others = _hidden(registry, chosen) if more is None else more
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
-        which = "shadowed or invalid" if more is None else "shadowed, invalid or of other projects"
+        which = "shadowed, invalid or yanked"
+        if more is not None:
+            which = "shadowed, invalid, yanked or of other projects"
         does = "lists" if more is None else "finds"
         how = f" {others:,} {do} {which} would match; --all {does} {them}." if others > 0 else ""
         note(f"No skills match.{how}")

@@ -198,7 +198,7 @@ filter_options: Final = stack(
         "--all",
         "all",
         is_flag=True,
-        help="Include shadowed and invalid skills, and skills of other projects.",
+        help="Include shadowed, invalid and yanked skills, and skills of other projects.",
     ),
 )
 

@@ -36,6 +36,10 @@ _UNESCAPE: Final = re.compile(r"\\([\"\\/nt])")
 _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
+MAX_SHOWN: Final = 60
+"""Maximum number of characters of a value that the fix of a finding shows."""
+
+
 class Text(NamedTuple):
     """The text of a repaired value, and a description of the problem."""
 
@@ -87,9 +91,10 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
     fix = in_quotes(value)
     if head[:1] in ('"', "'"):
         value = _unquote(head, rest)
-        fix = in_quotes(value)
         code, message = "yaml-quotes", "the quotes do not enclose the whole value"
-        fix += ", once around all of it"
+        fix = f"{in_quotes(value)}, once around all of it"
+        if len(value) <= MAX_SHOWN and value.isprintable():
+            fix = f"write the whole value as `{scalar(value)}`"
     elif head[:1] in ("[", "{"):
         code = "yaml-brackets"
         message = "the value begins with a bracket but is not a YAML list or mapping"

@@ -191,7 +191,7 @@ class SyncRunning(Unavailable):
 class ArchiveRefused(RegistryError):
     """An archive has no skill that can be imported (details: ``path``, ``reason``)."""
 
-    sentence = "{path:q} was not imported: {reason}."
+    sentence = "{path:q} can't be used: {reason}."
 
     path: str
     reason: str

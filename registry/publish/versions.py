@@ -7,6 +7,7 @@ files. A sync also creates the versions that the front matter names (`db.write.l
 import copy
 import os
 from collections.abc import Sequence
+from shlex import quote
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
@@ -83,8 +84,6 @@ def set_state(
     from registry.db.write.labels import change_state
 
     told = {"reason": _text("reason", reason), "replacement": _text("replacement", replacement)}
-    if state != "active" and told["reason"] is None:
-        raise UsageProblem(message="give the reason, which users of the version will read")
     reader = core.reader
     if as_admin:
         check_admin(core)
@@ -92,7 +91,11 @@ def set_state(
         reader.own_yanked = "1"  # an admin can also change versions that only the owner sees
     parts = split_label(reader, handle)
     if parts is None:
-        raise UsageProblem(message=f"write the version as NAME@LABEL, not {handle!r:.200}")
+        stored = resolve(reader, handle)
+        known = [one.label for one in versions(core.reader, stored.uid)]
+        add = f"To add one, run: skill-registry version add {quote(stored.skill.ref)} LABEL"
+        has = f"it has {', '.join(known)}." if known else f"it has none. {add}"
+        raise UsageProblem(message=f"Name a version of the skill as NAME@LABEL; {has}")
     stored = resolve(reader, parts[0])
     if not as_admin:
         check_owner(core, find(core, stored.skill.source))
@@ -101,6 +104,8 @@ def set_state(
     if found is None:
         known = [one.label for one in versions(core.reader, stored.uid)]
         raise VersionNotFound(name=stored.skill.ref, label=label, known=known)
+    if state != "active" and told["reason"] is None:
+        raise UsageProblem(message="Missing --reason TEXT; users of the version read it.")
     if (found.state, found.reason, found.replacement) == (state, *told.values()):
         return found
     with core.writer.transaction() as connection:

@@ -276,14 +276,26 @@ TABLE = [
     Advice(
         "yaml-quotes",
         front("description: 'it's tea'"),
-        "put the value in double quotes, once around all of it",
-        front('description: "it\'s tea"'),
+        "write the whole value as `it's tea`",
+        front("description: it's tea"),
     ),
     Advice(
         "yaml-quotes",
         front('description: "say "tea" to me"'),
+        'write the whole value as `say "tea" to me`',
+        front('description: say "tea" to me'),
+    ),
+    Advice(
+        "yaml-quotes",
+        front('description: "Makes tea.'),
+        "write the whole value as `Makes tea.`",
+        front("description: Makes tea."),
+    ),
+    Advice(
+        "yaml-quotes",
+        front(f'description: "say "tea" {"to me " * 20}"'),
         "put the value in single quotes, once around all of it",
-        front("description: 'say \"tea\" to me'"),
+        front(f"description: 'say \"tea\" {'to me ' * 20}'"),
     ),
     Advice(
         "protection-off",

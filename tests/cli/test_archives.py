@@ -55,4 +55,4 @@ def test_a_file_that_is_not_there_is_named_before_anything_else(newcomer, tmp_pa
         newcomer("sync", str(tmp_path / str(number)))
     refused = newcomer("import", file)
     assert refused.exit_code == 1
-    assert refused.stderr == f"Error: {file!r} was not imported: there is no such file.\n"
+    assert refused.stderr == f"Error: {file!r} can't be used: there is no such file.\n"

@@ -277,6 +277,9 @@ def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
 def test_on_a_terminal_it_is_said_that_something_can_be_mended(root, tea, skill, terminal):
     assert "check --fix" in terminal("check", str(tea.parent)).out
     assert "check --fix" not in terminal("check", str(skill("beta", extra="more: 1\n"))).out
+    doubtful = skill("gamma", extra='license: "MIT" or "ISC"\n')  # it has more than one meaning
+    shown = terminal("check", str(doubtful), COLUMNS="200").out
+    assert ("yaml-quotes" in shown, "check --fix" in shown) == (True, False)
 
 
 @pytest.mark.parametrize(("answer", "after"), [("y", GOOD), ("n", BROKEN)])

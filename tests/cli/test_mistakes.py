@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -485,7 +484,7 @@ def test_what_to_import_of_an_exported_web_site_is_said(library, cli, tmp_path, 
     cli("sync")
     assert cli("export", "haiku", "--well-known", str(tmp_path / "public")).exit_code == 0
     refused = cli("import", "public", "--all")
-    assert "'public' was not imported: it is a folder, not an archive." in refused.stderr
+    assert "'public' can't be used: it is a folder, not an archive." in refused.stderr
     way = refused.stderr.rpartition("run: skill-registry ")[2].split()
     assert way == ["import", str(tmp_path / "public/.well-known/agent-skills/haiku.tar.gz")]
     assert cli("delete", "haiku").exit_code == 0
@@ -499,11 +498,49 @@ def test_how_to_import_a_folder_or_a_single_file_is_said(library, cli, tmp_path,
     write_skill(tmp_path / "site/.well-known/agent-skills/one")
     refused = cli("import", what)
     assert refused.exit_code == 1
-    way = refused.stderr.rpartition("To import the skill's folder, run: ")[2]
-    pack, imports = way.strip().split(" && skill-registry ")
-    subprocess.run(pack, shell=True, check=True)
-    assert cli(*imports.split()).exit_code == 0
+    known, copied = (
+        refused.stderr.rstrip()
+        .split("To register it, run: ")[1]
+        .split(". To copy it into a source of your own, run: ")
+    )
+    assert copied.endswith(" --source NAME")
+    assert cli(*copied.replace("NAME", "mine").split()[1:]).exit_code == 0
+    assert (library / "one" / "SKILL.md").exists()
+    assert cli("delete", "one").exit_code == 0
+    assert cli(*known.split()[1:]).exit_code == 0
     assert cli("show", "one").exit_code == 0
+
+
+def test_publish_takes_the_name_of_a_skill_and_says_if_there_is_none(library, cli, tmp_path):
+    cli("sync", str(write_skill(tmp_path / "team" / "ode").parent), "--name", "team")
+    assert cli("publish", "haiku", "--source", "team").exit_code == 0
+    assert (tmp_path / "team" / "haiku" / "SKILL.md").exists()
+    near = cli("publish", "haikus", "--source", "team")
+    assert near.stderr.startswith("Error: No skill named 'haikus'. Did you mean 'haiku'?")
+    for named in (["--source", "team"], ["--to", "http://127.0.0.1:1"]):
+        unknown = cli("publish", "xyzzy.zip", *named)
+        assert unknown.exit_code == 1
+        told = "'xyzzy.zip' is not a folder, an archive or the name of a skill."
+        assert unknown.stderr == f"Error: {told}\n"
+
+
+@pytest.mark.parametrize("command", ["deprecate", "yank"])
+def test_a_version_without_a_label_names_the_labels_or_how_to_add_one(library, cli, command):
+    add = "To add one, run: skill-registry version add haiku LABEL\n"
+    for more in ([], ["--reason", "old"]):
+        none = cli("version", command, "haiku", *more)
+        assert none.exit_code == 2
+        assert (
+            none.stderr == f"Error: Name a version of the skill as NAME@LABEL; it has none. {add}"
+        )
+    cli("version", "add", "haiku", "1.0")
+    assert "has no version '2.0'; it has 1.0." in cli("version", command, "haiku@2.0").stderr
+    some = cli("version", command, "haiku", "--reason", "old")
+    assert some.exit_code == 2
+    assert "Name a version of the skill as NAME@LABEL; it has 1.0." in some.stderr
+    missing = cli("version", command, "haiku@1.0")
+    assert missing.exit_code == 2
+    assert "Missing --reason TEXT; users of the version read it." in missing.stderr
 
 
 def test_a_folder_that_is_no_skill_is_to_be_registered_not_imported(library, cli, tmp_path):

@@ -37,7 +37,7 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
 
 def test_a_search_that_finds_nothing_says_what_it_finds_with_all(cli, project):
     assert cli("search", "release").stderr.splitlines()[-1] == (
-        "No skills match. 1 that is shadowed, invalid or of other projects would match; "
+        "No skills match. 1 that is shadowed, invalid, yanked or of other projects would match; "
         "--all finds it."
     )
     for more in ([], ["--all"]):
@@ -168,5 +168,5 @@ def test_a_list_that_is_empty_counts_the_copies_that_it_leaves_out(cli, tmp_path
     result = cli("list", "--source", "two")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "No skills match. 1 that is shadowed or invalid would match; --all lists it.\n"
+        "No skills match. 1 that is shadowed, invalid or yanked would match; --all lists it.\n"
     )

@@ -52,3 +52,25 @@ def test_a_version_belongs_to_the_original_and_not_to_its_installed_copy(
     (project / ".claude" / "skills" / "haiku" / "note.txt").write_text("mine")
     cli("sync", "here")
     assert cli("version", "add", "here/haiku", "1.0").exit_code == 0
+
+
+def test_the_owner_of_a_yanked_skill_is_told_where_it_still_is(library, cli):
+    cli("version", "add", "haiku", "1.0")
+    yanked = cli("version", "yank", "haiku@1.0", "--reason", "It is wrong.")
+    assert yanked.stderr == (
+        "These are the current files of haiku, so listings, searches, tools and new installs "
+        "leave out the skill. You still see it in: skill-registry list --all\n"
+        "To offer it again, edit it, or run: skill-registry version yank haiku@1.0 --undo\n"
+    )
+    assert "haiku" not in cli("list", "--format", "names").stdout
+    assert "haiku" in cli("list", "--all", "--format", "names").stdout
+    of_its_day = ("--created-since", "2025-01-01", "--created-until", "2025-01-02")
+    missed = "1 that is shadowed, invalid{} would match; --all {} it."
+    assert missed.format(" or yanked", "lists") in cli("list", *of_its_day).stderr
+    assert missed.format(", yanked or of other projects", "finds") in cli("search", "haiku").stderr
+    assert "listings, searches and new installs omit it" in cli("why", "haiku").stdout
+    refused = cli("pull", "haiku@1.0", "--to", str(library.parent / "there"))
+    way = "To list its versions, run: skill-registry version list haiku"
+    assert refused.stderr == f"Error: Version 1.0 of 'haiku' was yanked: It is wrong. {way}\n"
+    assert cli("version", "yank", "haiku@1.0", "--undo").exit_code == 0
+    assert "haiku" in cli("list", "--format", "names").stdout

@@ -132,13 +132,23 @@ def test_a_list_that_is_not_closed_is_closed(value):
     assert finding.fix == "add a `]` after the last item"
 
 
+@pytest.mark.parametrize("value", ['"say "hi" to me"', "'it's tea'", '"*tea" is hot', '"open'])
+def test_a_short_value_is_advised_as_it_should_be_written(value):
+    text = "---\nname: tea\ndescription: {}\n---\nBody\n"
+    broken = parse_text(text.format(value), folder_name="f")
+    [finding] = broken.diagnostics
+    advised = finding.fix.removeprefix("write the whole value as `").removesuffix("`")
+    good = parse_text(text.format(advised), folder_name="f")
+    assert (good.description, good.diagnostics) == (broken.description, ())
+
+
 @pytest.mark.parametrize(
     ("value", "quoted"),
     [
         ("Use: now", '"Use: now"'),
         ('Say: "hi"', "'Say: \"hi\"'"),
         ('It\'s: "hi"', '"It\'s: \\"hi\\""'),
-        ('"say "hi" to me"', "'say \"hi\" to me'"),
+        (f'"say "hi" {"to me " * 20}"', f"'say \"hi\" {'to me ' * 20}'"),
         ('*"tea"* \\ it\'s', '"*\\"tea\\"* \\\\ it\'s"'),
     ],
 )

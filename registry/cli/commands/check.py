@@ -352,7 +352,7 @@ def command(
         console.note(summary(findings.skills, found))
         if not targets:
             _note_other_folders(session)
-        if console.is_terminal and any(map(_is_mendable, found)):
+        if console.is_terminal and _has_fixes(session, checked, select, ignore):
             message = (
                 "To make the repairs that need no judgement, run: skill-registry check --fix (it "
                 "asks first)"
@@ -401,10 +401,12 @@ def _skills(findings: Iterable[SkillFinding]) -> "Iterator[Checked]":
             yield one.skill
 
 
-def _is_mendable(one: Tally) -> bool:
-    from registry.document.autofix import FIXABLE
+def _has_fixes(
+    session: Session, checked: "Sequence[Checked]", select: Sequence[str], ignore: Sequence[str]
+) -> bool:
+    from registry.changes.fix import has_fixes
 
-    return one.first.finding.code in FIXABLE
+    return has_fixes(session.registry.core, checked, select=select, ignore=ignore)
 
 
 def _fails(one: Tally, level: str) -> bool:

@@ -1,5 +1,6 @@
 """`skill-registry publish`."""
 
+import os
 import shlex
 from collections.abc import Iterable
 from typing import Any, Final
@@ -12,7 +13,9 @@ from registry.cli.group import session_command
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm
 from registry.cli.session import Session
+from registry.errors import SkillNotFound
 from registry.model import SEVERITIES, Diagnostic, Severity
+from registry.text import quoted
 
 DONE: Final = {
     "created": "Published",
@@ -36,7 +39,7 @@ SUCCESS: Final = range(200, 300)
     "skill-registry publish ./release-notes --to https://skills.example.org --dry-run",
     starts_new=True,
 )
-@click.argument("target", metavar="FOLDER|ARCHIVE")
+@click.argument("target", metavar="FOLDER|ARCHIVE|NAME")
 @click.option("--to", "url", metavar="URL", help="The address of a registry that others serve.")
 @click.option(
     "--source",
@@ -62,6 +65,8 @@ def command(
 ) -> None:
     """Send a skill to a registry: to a server, or into a source on this machine.
 
+    NAME is a skill of this registry, if there is no folder or archive of that name.
+
     The skill is checked first. If it replaces a version, the command shows the diff and asks; it
     then replaces exactly that version, or nothing. In a source under review, the skill becomes a
     proposal that another person approves.
@@ -71,6 +76,7 @@ def command(
     """
     if url is None and source is None:
         raise click.UsageError("Give --to URL, or --source NAME for a source on this machine.")
+    target = _place(session, target)
     if url is not None:
         if trust or name is not None:
             option = "--trust" if trust else "--name"
@@ -90,6 +96,21 @@ def command(
             confirm(session, f"Replace {escape.line(planned.package.name)}?", yes=yes)
     done = publishing.publish(core, planned, planned.replaces, trust=trust, dry_run=dry_run)
     _answer(session, done.outcome, done.ref, done.proposal, done, done.findings, dry_run=dry_run)
+
+
+def _place(session: Session, target: str) -> str:
+    """Return the path that a target means: its own, or the folder of the skill of that name."""
+    if os.path.lexists(os.path.expanduser(target)):
+        return target
+    from registry.catalog.resolve import resolve
+
+    try:
+        return resolve(session.registry.core.reader, target).path
+    except SkillNotFound as error:
+        if error.facts["similar"] or type(error) is not SkillNotFound:
+            raise
+        told = f"{quoted(target)} is not a folder, an archive or the name of a skill."
+        raise click.ClickException(told) from error
 
 
 def _send(

@@ -1,5 +1,6 @@
 """`skill-registry version`."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -111,8 +112,9 @@ def yank(session: Session, **given: Any) -> None:
     """Withdraw a version.
 
     Listings, searches, tools and new pulls leave it out. A lock file that names it still gets it,
-    with a warning. If the skill has these files now, only the owner of its source still sees the
-    skill; the version before does not come back by itself.
+    with a warning. If the skill has these files now, the whole skill is left out; only the owner of
+    its source still finds it, with show and list --all. The version before does not come back by
+    itself.
     """
     _change(session, "yanked", **given)
 
@@ -133,16 +135,16 @@ def _change(
             raise click.UsageError("--undo can't be combined with --reason or --replacement.")
         changed = registry.reactivate_version(version, as_admin=as_admin)
     else:
-        if not (reason or "").strip():
-            raise click.UsageError("Missing --reason TEXT; users of the version read it.")
         change = registry.yank_version if state == "yanked" else registry.deprecate_version
         changed = change(version, reason or "", replacement=replacement, as_admin=as_admin)
     session.answer(changed, [f"{escape.line(version)} is {changed.state}."])
     if state == "yanked" and not undo and changed.current:
         name = version.rpartition("@")[0]
         session.console.note(
-            f"These are the current files of {escape.line(name)}, so only you still see the skill. "
-            "To offer it again, change it, or run the command with --undo."
+            f"These are the current files of {escape.line(name)}, so listings, searches, tools and "
+            "new installs leave out the skill. You still see it in: skill-registry list --all\n"
+            "To offer it again, edit it, or run: skill-registry version yank "
+            f"{shlex.quote(escape.line(version))} --undo"
         )
 
 
