@@ -37,6 +37,7 @@ def test_all_commands_of_this_version_are_there():
         *COMMANDS,
         *(f"source {name}" for name in SOURCE),
         "mcp install",
+        "mcp uninstall",
         *(f"proposal {name}" for name in ("list", "show", "approve", "reject")),
         *(f"token {name}" for name in ("create", "list", "revoke")),
         *(f"trash {name}" for name in ("list", "empty")),

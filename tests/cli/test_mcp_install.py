@@ -233,3 +233,124 @@ def test_a_person_who_starts_the_server_on_a_terminal_is_told_what_it_is(databas
 def test_claude_code_is_known_by_its_agents_name(cli, home):
     assert cli("mcp", "install", "--client", "claude-code", "--yes").exit_code == 0
     assert "skill-registry" in (home / ".claude.json").read_text()
+
+
+TOML = '[mcp_servers.skills]\ncommand = "skill-registry"\nargs = ["mcp"]\n'
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '{"mcpServers": {"x": {"command": "y"}}}',
+        '{\n\t"a" : 1 ,\n\t"mcpServers":{\n\t\t"x": {"command": "y"}\n\t}\n}\n',
+        '{\r\n  "mcpServers": {\r\n    "x": {}\r\n  },\r\n  "big": 1.50, "s": "\\u00e9"\r\n}\r\n',
+        '{"mcpServers": {}}',
+    ],
+    ids=["one line", "tabs", "CRLF", "empty table"],
+)
+def test_what_an_uninstall_leaves_is_what_was_there_before(before):
+    after = CLAUDE.added(before, ENTRY)
+    assert after != before
+    assert CLAUDE.removed(after) == before
+    assert CLAUDE.removed(before) == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f'{{"mcpServers": {{"skills": {json.dumps(ENTRY)}, "z": {{}}}}}}', '{"z": {}}'),
+        (
+            f'{{"mcpServers": {{"a": 1, "skills": {json.dumps(ENTRY)} , "z": {{}}}}}}',
+            '{"a": 1 , "z": {}}',
+        ),
+        (f'{{"mcpServers": {{ "skills": {json.dumps(ENTRY)}\n}}}}', "{}"),
+    ],
+    ids=["first", "between", "alone"],
+)
+def test_an_entry_goes_with_one_comma_wherever_it_is(before, after):
+    assert CLAUDE.removed(before) == f'{{"mcpServers": {after}}}'
+
+
+@given(
+    st.dictionaries(keys, values, max_size=4),
+    st.dictionaries(keys, values, max_size=3),
+    st.dictionaries(keys, values, max_size=3),
+    st.sampled_from([None, 1, 2, "\t"]),
+)
+def test_any_json_keeps_the_rest_after_an_uninstall(data, first, last, indent):
+    rest = {key: value for key, value in (first | last).items() if key != "skills"}
+    text = json.dumps(data | {"mcpServers": first | {"skills": ENTRY} | last}, indent=indent)
+    if "skills" in last:  # then it is not the entry of this program
+        return
+    assert json.loads(CLAUDE.removed(text)) == data | {"mcpServers": rest}
+
+
+@pytest.mark.parametrize(
+    "before", ["", 'model = "x"\n', '# mine\n\n[mcp_servers.o]\ncommand = "y"\n']
+)
+@pytest.mark.parametrize("later", ["", "\n# theirs\n[mcp_servers.z]\nargs = []\n"])
+def test_toml_loses_the_table_and_nothing_else(before, later):
+    codex = CLIENTS["codex"]
+    after = codex.added(before, ENTRY)
+    assert codex.removed(after + later) == before + later
+    assert codex.removed(before) == before
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "why"),
+    [
+        ("claude", '{"mcpServers": {"skills": {"command": "npx", "args": ["other"]}}}', "not from"),
+        ("claude", '{"mcpServers": {"skills": 1}}', "not from"),
+        ("claude", '{ // mine\n "mcpServers": {}}', "not plain JSON"),
+        ("claude", '{"mcpServers": {}, "a": 1, "mcpServers": 2}', "expected content"),
+        ("codex", '[mcp_servers.skills]\ncommand = "npx"\n', "not from"),
+        (
+            "codex",
+            'mcp_servers = {skills = {command = "skill-registry", args = ["mcp"]}}\n',
+            "form",
+        ),
+        ("codex", f'{TOML}[mcp_servers.skills.env]\nA = "b"\n', "form"),
+        ("codex", "not toml", "not valid TOML"),
+    ],
+)
+def test_an_entry_that_cannot_be_taken_out_safely_stays(newcomer, home, client, text, why):
+    path = home / CLIENTS[client].user
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    ran = newcomer("mcp", "uninstall", "--client", client, "--yes")
+    assert ran.exit_code == 1
+    assert why in ran.stderr
+    assert "Remove the server 'skills' by hand" in ran.stderr
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("client", list(CLIENTS))
+def test_an_uninstall_is_shown_and_asked_and_keeps_a_backup(cli, home, client):
+    path = home / CLIENTS[client].user
+    absent = cli("mcp", "uninstall", "--client", client)
+    assert (absent.exit_code, absent.stdout) == (0, "")
+    assert f"{path} does not have the server." in absent.stderr
+    cli("mcp", "install", "--client", client, "--yes")
+    installed = path.read_text()
+    asked = cli("mcp", "uninstall", "--client", client)
+    assert asked.exit_code == 1
+    assert "--yes" in asked.stderr
+    assert path.read_text() == installed
+    ran = cli("mcp", "uninstall", "--client", client, "--yes")
+    assert ran.exit_code == 0
+    assert "skill-registry" in ran.stdout
+    assert f"Wrote {path}; the backup is {path}.bak. Restart the client." in ran.stderr
+    assert "skill-registry" not in path.read_text()
+    assert (path.parent / f"{path.name}.bak").read_text() == installed
+    cli("mcp", "install", "--client", client, "--yes")
+    assert path.read_text() == installed
+
+
+def test_an_uninstall_in_a_project_changes_its_file_only(newcomer, home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    newcomer("mcp", "install", "--client", "cursor", "--yes")
+    newcomer("mcp", "install", "--client", "cursor", "--project", "--yes")
+    ran = newcomer("mcp", "uninstall", "--client", "cursor", "--project", "--yes")
+    assert ran.exit_code == 0
+    assert json.loads((tmp_path / ".cursor" / "mcp.json").read_text()) == {"mcpServers": {}}
+    assert "skills" in (home / ".cursor" / "mcp.json").read_text()

@@ -61,6 +61,12 @@ class Client:
             _in_toml(text, self.table, entry) if self.is_toml else _in_json(text, self.table, entry)
         )
 
+    def removed(self, text: str) -> str:
+        """Return the text of the file without the server. Raises `Unclear`."""
+        if not text.strip():
+            return text
+        return _out_of_toml(text, self.table) if self.is_toml else _out_of_json(text, self.table)
+
 
 _CODE: Final = (
     "Library/Application Support/Code/User" if sys.platform == "darwin" else ".config/Code/User"
@@ -85,13 +91,19 @@ class _Client(click.Choice[str]):
         return super().convert("claude" if value == "claude-code" else value, param, ctx)
 
 
-def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
+def _parsed_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Unclear(f"it is not valid TOML: {error}") from error
+
+
+def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
+    import tomllib
+
+    data = _parsed_toml(text)
     known = data.get(table, {})
     if isinstance(known, dict) and SERVER in known:
         if known[SERVER] == entry:
@@ -109,7 +121,42 @@ def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
     raise Unclear(f"its {table} has a form that can't be extended safely")
 
 
-def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
+_ROW: Final = r"[A-Za-z_-]+ = [^\n]*(?:\n|\Z)"
+
+
+def _out_of_toml(text: str, table: str) -> str:
+    import tomllib
+
+    data = _parsed_toml(text)
+    rest = _without(data, table)
+    if rest == data:
+        return text
+    found = re.search(rf"(?m)^\[{table}\.{SERVER}\]\n(?:{_ROW})*", text)
+    if found is not None:
+        before = text[: found.start()]
+        made = (before[:-1] if before.endswith("\n\n") else before) + text[found.end() :]
+        with suppress(tomllib.TOMLDecodeError):
+            now = tomllib.loads(made)
+            if rest in (now, {table: {}, **now}):
+                return made
+    raise Unclear(f"its {table} has a form that can't be changed safely")
+
+
+def _without(data: Mapping[str, Any], table: str) -> Mapping[str, Any]:
+    """Return the content of a file without this program's server. Raises `Unclear`."""
+    known = data.get(table, {})
+    if not isinstance(known, dict) or SERVER not in known:
+        return data
+    entry = known[SERVER]
+    facts = entry if isinstance(entry, dict) else {}
+    words = facts.get("args")
+    if os.path.basename(str(facts.get("command"))) != PROGRAM or "mcp" not in (words or ()):
+        raise Unclear(f"its server {SERVER!r} is not from {PROGRAM} mcp install")
+    return {**data, table: {key: value for key, value in known.items() if key != SERVER}}
+
+
+def _parsed_json(text: str, table: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the content of a file, and its servers. Raises `Unclear`."""
     try:
         data = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
@@ -117,6 +164,37 @@ def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
     known = data.get(table, {}) if isinstance(data, dict) else None
     if not isinstance(known, dict):
         raise Unclear("it does not have the expected content, an object of servers")
+    return data, known
+
+
+def _out_of_json(text: str, table: str) -> str:
+    data, _ = _parsed_json(text, table)
+    rest = _without(data, table)
+    if rest == data:
+        return text
+    for found in re.finditer(rf'"{table}"\s*:\s*\{{', text):
+        for old in re.finditer(rf'"{SERVER}"\s*:\s*', text[found.end() :]):
+            start, value = (found.end() + at for at in old.span())
+            with suppress(ValueError):
+                _, end = json.JSONDecoder().raw_decode(text, value)
+                made = _without_member(text, start, end)
+                if json.loads(made) == rest:
+                    return made
+    raise Unclear("it has a key twice")
+
+
+def _without_member(text: str, start: int, end: int) -> str:
+    """Return the text without the member of a JSON object at these offsets, and one comma."""
+    before, after = text[:start], text[end:]
+    if before.rstrip().endswith(","):
+        return before.rstrip()[:-1] + after
+    if after.lstrip().startswith(","):
+        return before + after.lstrip()[1:].lstrip()
+    return before.rstrip() + after.lstrip()  # the object is empty then
+
+
+def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
+    data, known = _parsed_json(text, table)
     if known.get(SERVER) == entry:
         return text
     if not text.strip():
@@ -178,6 +256,21 @@ def _shown(text: str, begin: int, value: object) -> tuple[str, str]:
 
 MAX_BYTES: Final = 64 << 20
 
+_client_options: Final = options.stack(
+    click.option(
+        "--client",
+        "name",
+        type=_Client(list(CLIENTS)),
+        required=True,
+        help="The client to configure (claude is Claude Code; its agent's name works as well).",
+    ),
+    click.option(
+        "--project",
+        is_flag=True,
+        help="Write the current project's configuration instead of the user's.",
+    ),
+)
+
 
 @session_command(
     "skill-registry mcp install --client claude",
@@ -185,18 +278,7 @@ MAX_BYTES: Final = 64 << 20
     "skill-registry mcp install --client codex --yes",
     starts_new=True,
 )
-@click.option(
-    "--client",
-    "name",
-    type=_Client(list(CLIENTS)),
-    required=True,
-    help="The client to configure (claude is Claude Code; its agent's name works as well).",
-)
-@click.option(
-    "--project",
-    is_flag=True,
-    help="Write the current project's configuration instead of the user's.",
-)
+@_client_options
 @click.option(
     "--toolset",
     "toolsets",
@@ -244,7 +326,43 @@ def install(
     if before == after:
         console.note(f"{escape.line(path)} already has the server.")
         return
-    _show(console, path, before or "", after)
+    _change(session, path, before, after, project=project, yes=yes)
+
+
+@session_command(
+    "skill-registry mcp uninstall --client claude",
+    "skill-registry mcp uninstall --client vscode --project",
+    starts_new=True,
+)
+@_client_options
+@options.yes_option
+def uninstall(session: Session, *, name: str, project: bool, yes: bool) -> None:
+    """Remove the server from an MCP client's own configuration file.
+
+    Only the entry that "mcp install" wrote is removed; the rest of the file is not changed. The
+    change is shown before you are asked; without a terminal, --yes is required. A backup is written
+    next to the file.
+
+    Exit status: 1 if the file was not written.
+    """
+    path = _path(CLIENTS[name], project=project)
+    try:
+        before = _read(path, project=project)
+        after = CLIENTS[name].removed(before or "")
+    except Unclear as error:
+        told = f"{path} was not changed: {error}. Remove the server {SERVER!r} by hand."
+        raise click.ClickException(told) from error
+    if (before or "") == after:
+        session.console.note(f"{escape.line(path)} does not have the server.")
+        return
+    _change(session, path, before, after, project=project, yes=yes)
+
+
+def _change(
+    session: Session, path: str, before: str | None, after: str, *, project: bool, yes: bool
+) -> None:
+    """Show a change, ask, and write the file and its backup."""
+    _show(session.console, path, before or "", after)
     confirm(session, "Write this change?", yes=yes)
     try:
         copy = _write(path, before, after, project=project)
@@ -252,7 +370,7 @@ def install(
         reason = error.strerror if isinstance(error, OSError) else error
         raise click.ClickException(f"{path} was not written: {reason}.") from error
     kept = f"; the backup is {escape.line(copy)}" if copy else ""
-    console.note(f"Wrote {escape.line(path)}{kept}. Restart the client to use the server.")
+    session.console.note(f"Wrote {escape.line(path)}{kept}. Restart the client.")
 
 
 def _given(*options: tuple[str, str | None]) -> Iterator[str]:
@@ -495,3 +613,4 @@ def _report_if_empty(session: Session) -> None:
 
 
 mcp.add_command(install)
+mcp.add_command(uninstall)
