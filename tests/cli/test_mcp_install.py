@@ -301,6 +301,11 @@ def test_toml_loses_the_table_and_nothing_else(before, later):
     [
         ("claude", '{"mcpServers": {"skills": {"command": "npx", "args": ["other"]}}}', "not from"),
         ("claude", '{"mcpServers": {"skills": 1}}', "not from"),
+        (
+            "claude",
+            '{"mcpServers": {"skills": {"command": "skill-registry", "args": 5}}}',
+            "not from",
+        ),
         ("claude", '{ // mine\n "mcpServers": {}}', "not plain JSON"),
         ("claude", '{"mcpServers": {}, "a": 1, "mcpServers": 2}', "expected content"),
         ("codex", '[mcp_servers.skills]\ncommand = "npx"\n', "not from"),

@@ -150,7 +150,8 @@ def _without(data: Mapping[str, Any], table: str) -> Mapping[str, Any]:
     entry = known[SERVER]
     facts = entry if isinstance(entry, dict) else {}
     words = facts.get("args")
-    if os.path.basename(str(facts.get("command"))) != PROGRAM or "mcp" not in (words or ()):
+    is_mcp = isinstance(words, list) and "mcp" in words
+    if os.path.basename(str(facts.get("command"))) != PROGRAM or not is_mcp:
         raise Unclear(f"its server {SERVER!r} is not from {PROGRAM} mcp install")
     return {**data, table: {key: value for key, value in known.items() if key != SERVER}}
 
