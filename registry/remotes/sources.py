@@ -641,6 +641,11 @@ def _named(
 
 
 def _of_name(name: str, among: Sequence[Skill]) -> list[Skill]:
+    """Return the skills with a name, those in a folder with this name first.
+
+    If no skill has the name, return the skills in a folder with this name.
+    """
     key = name.casefold()
-    found = [one for one in among if one.name.casefold() == key]
-    return found or [one for one in among if one.folder.rpartition("/")[2].casefold() == key]
+    in_folder = [one for one in among if one.folder.rpartition("/")[2].casefold() == key]
+    named = [one for one in among if one.name.casefold() == key]
+    return sorted(named, key=lambda one: one not in in_folder) or in_folder

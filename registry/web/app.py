@@ -387,7 +387,7 @@ def serve(
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (
-            f"Other machines can reach {address.host}, and no token exists. To create one, "
+            f"Other machines can reach {address.host}, and no valid token exists. To create one, "
             "run: skill-registry token create NAME --read. To serve only this machine, add: "
             "--host 127.0.0.1"
         )

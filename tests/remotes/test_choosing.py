@@ -147,6 +147,18 @@ def test_names_after_an_address_choose_among_its_skills(cli, three, tmp_path):
     assert sorted(path.name for path in to.iterdir() if path.is_dir()) == ["beta", "gamma"]
 
 
+def test_if_several_skills_have_the_name_the_one_in_the_folder_of_this_name_is_chosen(
+    cli, three, tmp_path
+):
+    """A served catalogue has the second skill of a name in the folder SOURCE--NAME."""
+    three.write("skills/alpha--alpha/SKILL.md", document("gamma", "Another gamma."))
+    three.commit()
+    for name, described in (("gamma", "Does one thing well."), ("alpha--alpha", "Another gamma.")):
+        to = tmp_path / name
+        assert cli("pull", three.url, "--skill", name, "--to", str(to)).exit_code == 0
+        assert described in (to / "gamma" / "SKILL.md").read_text()
+
+
 def test_a_name_that_the_address_does_not_offer_installs_nothing(cli, three, tmp_path):
     to = tmp_path / "to"
     refused = cli("pull", three.url, "bet", "--to", str(to))
