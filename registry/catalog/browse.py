@@ -320,12 +320,18 @@ class Browse(CatalogView):
         return findings.count_findings(self.core.reader, self._all())
 
     def findings(
-        self, code: str, *, limit: int, offset: int, severity: str | None = None
+        self,
+        code: str,
+        *,
+        limit: int,
+        offset: int,
+        severity: str | None = None,
+        frequent: bool = False,
     ) -> Sequence[Finding]:
         """Return a page of the findings with one code, the most severe first."""
-        reader = self.core.reader
+        reader, bounds = self.core.reader, {"limit": limit, "offset": offset}
         found = findings.findings_of(
-            reader, self._all(), code, severity, limit=limit, offset=offset
+            reader, self._all(), code, severity, frequent=frequent, **bounds
         )
         return self.renamed(found)
 

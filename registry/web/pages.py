@@ -276,6 +276,9 @@ def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
 
 
 ROWS_PER_PAGE: Final = 50
+FREQUENT: Final = 5000
+"""If a code has more findings than this, its page is read in the order of the skills' names."""
+
 READ: Final = 20
 """Maximum number of skills for which the page shows usage."""
 
@@ -323,10 +326,15 @@ def findings(visit: Visit) -> PageContent:
         similar = sorted({one.code for one in counts})[:READ]
         raise FindingUnknown(name=code, similar=(), known=similar)
     total = sum(one.findings for one in known if severity in {None, one.severity})
-    offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(
         ("findings", code, severity, page),
-        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset, severity=severity),
+        lambda: visit.view.findings(
+            code,
+            limit=ROWS_PER_PAGE,
+            offset=min((page - 1) * ROWS_PER_PAGE, 1_000_000),
+            severity=severity or (known[0].severity if len(known) == 1 else None),
+            frequent=total > FREQUENT,
+        ),
     )
     pages = -(-total // ROWS_PER_PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}

@@ -151,6 +151,32 @@ def test_a_file_of_a_revision_has_an_address(lively):
     assert lively.ask("/files/sums?path=SKILL.md&revision=x").status == 400
 
 
+@pytest.mark.both
+def test_frequent_findings_come_in_the_order_of_all_others(registry, library, root, monkeypatch):
+    for number in (3, 1, 2):
+        extra = f"zzz-{number}: x\nyyy-{number}: x\n"
+        write_skill(root / f"more-{number}", name=f"More-{number}", extra=extra)
+    registry.sync()
+    paths = [
+        f"/findings.json?code={code}{more}"
+        for code in ("key-unknown", "name-upper-case", "name-differs-from-folder")
+        for more in ("", "&severity=warning", "&severity=error", "&page=2")
+    ]
+
+    def ask():
+        with serving(registry) as site:
+            return [site.ask(path).body for path in paths]
+
+    usual = ask()
+    monkeypatch.setattr("registry.web.pages.FREQUENT", 0)
+    assert ask() == usual
+    with serving(registry) as site:
+        told = site.get(paths[0]).json["findings"]
+    assert [
+        (one["ref"], one["finding"]["line"]) for one in told if "more" in one["ref"].lower()
+    ] == [(f"More-{number}", line) for number in (1, 2, 3) for line in (4, 5)]
+
+
 def test_unused_skills_are_listed(site, registry):
     registry.toolset("native").call("read_skill", {"name": "sums"})
     registry.core.usage.write()

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from registry.catalog.reading import CurrentSkill, document_now
@@ -130,18 +131,32 @@ class Decided:
 def _decided(
     reader: Reader, personality: Personality, host: Host, **among: Any
 ) -> Iterator[tuple[Candidate, Decision]]:
+    """Yield the candidates with their decisions; equal skills get one decision."""
+    ingest = personality.global_ingest
+    named = ingest.allow | ingest.deny
+    known: dict[tuple[object, ...], Decision] = {}
     for one in candidates(reader, judged=True, **among):
-        tools = one.required_tools
-        facts = PolicyFacts(
-            name=one.name,
-            source=one.source,
-            scope=one.scope,
-            tags=tuple(one.tags.split("\n")) if one.tags else (),
-            required_tools=() if tools == "[]" else tuple(json.loads(tools)),
-            needs=read_needs(one.needs),
-            hidden=one.hidden == 1,
-        )
-        yield one, decide(facts, personality, host)
+        facts = one.source, one.scope, one.tags, one.required_tools, one.needs, one.hidden
+        choice = known.get(facts)
+        is_named = bool(named) and not named.isdisjoint((one.name, f"{one.source}/{one.name}"))
+        if choice is None or is_named:
+            choice = decide(_facts(one), personality, host)
+            if not is_named and choice.warning is None:  # a warning has the name of the skill
+                known[facts] = choice
+        yield one, choice
+
+
+def _facts(one: Candidate) -> PolicyFacts:
+    tools = one.required_tools
+    return PolicyFacts(
+        name=one.name,
+        source=one.source,
+        scope=one.scope,
+        tags=tuple(one.tags.split("\n")) if one.tags else (),
+        required_tools=() if tools == "[]" else tuple(json.loads(tools)),
+        needs=read_needs(one.needs),
+        hidden=one.hidden == 1,
+    )
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
@@ -180,10 +195,10 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
         )
 
     copies: set[tuple[object, ...]] = set()
-    for one in sorted(skills, key=order):
+    for (is_beaten, *_), one in sorted(((order(one), one) for one in skills), key=itemgetter(0)):
         same = _among(one), _content(one)
         is_first = projects[one.name] == one.rank.project and same not in copies
-        if is_first and not order(one)[0]:
+        if is_first and not is_beaten:
             found.add(one.id)
         copies.add(same)
     return found

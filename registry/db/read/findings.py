@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import ClassVar, Final, NamedTuple
 
 from registry.db.interface import Condition, Reader
+from registry.db.read.skills import BY_NAME
 from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Value
 
 
@@ -74,16 +75,27 @@ def findings_of(
     *,
     limit: int,
     offset: int,
+    frequent: bool = False,
 ) -> list[Finding]:
-    """Return a page of the findings with one code, sorted by severity, skill name and line."""
-    only = "" if severity is None else "AND d.severity = ? "
+    """Return a page of the findings with one code, sorted by severity, skill name and line.
+
+    If they are ``frequent`` and have one ``severity``, the skills are read in the order of their
+    names up to the page. Otherwise all findings with the code are read and sorted.
+    """
+    only, values = ("", [code]) if severity is None else ("AND d.severity = ? ", [code, severity])
+    order = f"{BY_NAME}, d.line, d.id"
+    if severity is None:
+        order = f"CASE d.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, {order}"
+    # SQLite keeps the order of a CROSS JOIN.
+    tables = "diagnostics d JOIN skills s ON s.id = d.skill_id"
+    if frequent and severity is not None:
+        tables = "skills s CROSS JOIN diagnostics d"
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
-        f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
-        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? {only}AND {condition[0]} "
-        "ORDER BY CASE d.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
-        "s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
-        [code, *([] if severity is None else [severity]), *condition[1], limit, offset],
+        f"d.fix, d.path FROM {tables} JOIN sources src ON src.id = s.source_id "
+        f"WHERE d.skill_id = s.id AND d.code = ? {only}AND {condition[0]} "
+        f"ORDER BY {order} LIMIT ? OFFSET ?",
+        [*values, *condition[1], limit, offset],
     )
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
 
