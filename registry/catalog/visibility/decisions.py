@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
-from operator import itemgetter
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from registry.catalog.reading import CurrentSkill, document_now
@@ -78,12 +78,14 @@ def _judged(
         for one in candidates(reader, judged=is_one_source, whole=whole, **among):
             yield one, HIDDEN if one.hidden == 1 else NO_PERSONALITY
         return
-    decided = list(_decided(reader, personality, host, whole=whole, **among))
-    free = unhidden(one for one, choice in decided if choice.visible)
-    for one, choice in decided:
-        is_hidden = one.id not in free if choice.visible else one.shadowed == 1
-        if is_one_source or not is_hidden:
-            yield one, choice
+    decided = _decided(reader, personality, host, whole=whole, **among)
+    for _, namesakes in groupby(decided, key=lambda pair: pair[0].name):
+        some = list(namesakes)
+        free = unhidden(one for one, choice in some if choice.visible)
+        for one, choice in some:
+            is_hidden = one.id not in free if choice.visible else one.shadowed == 1
+            if is_one_source or not is_hidden:
+                yield one, choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +167,24 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
     The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
     with lower precedence, and skills outside projects. All other skills shadow only skills of their
     own team. The source of the shadowing skill has higher precedence, and either the same owner or
-    a precedence that an admin has set. If skills are copies, only the first is returned.
+    a precedence that an admin has set. If skills are copies, only the first is returned. ``some``
+    are sorted by name.
     """
-    skills = list(some)
-    names = Counter(one.name for one in skills)
-    found = {one.id for one in skills if names[one.name] == 1}
-    skills = [one for one in skills if names[one.name] > 1]
-    projects: dict[str, int] = {}
+    found: set[int] = set()
+    for _, namesakes in groupby(some, key=attrgetter("name")):
+        skills = list(namesakes)
+        found |= _unhidden(skills) if len(skills) > 1 else {skills[0].id}
+    return found
+
+
+def _unhidden(skills: Sequence[Candidate]) -> set[int]:
+    """Return the result of `unhidden` for skills with the same name."""
+    top = min(one.rank.project for one in skills)
     highest: dict[tuple[object, ...], int] = {}
     best: dict[tuple[object, ...], int] = {}
     oldest: dict[tuple[object, ...], int] = {}
     for one in skills:
         rank, mine = one.rank, _among(one)
-        _lower(projects, one.name, rank.project)
         _lower(highest, mine, rank.precedence)
         _lower(best, (mine, rank.precedence, rank.owner), rank.strength)
         _lower(oldest, (mine, _content(one), rank.owner), rank.source_id)
@@ -195,9 +202,10 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
         )
 
     copies: set[tuple[object, ...]] = set()
+    found = set()
     for (is_beaten, *_), one in sorted(((order(one), one) for one in skills), key=itemgetter(0)):
         same = _among(one), _content(one)
-        is_first = projects[one.name] == one.rank.project and same not in copies
+        is_first = one.rank.project == top and same not in copies
         if is_first and not is_beaten:
             found.add(one.id)
         copies.add(same)
@@ -208,10 +216,9 @@ def _lower(known: dict[K, int], key: K, value: int) -> None:
     known[key] = min(value, known.get(key, value))
 
 
-def _among(one: Candidate) -> tuple[str, int, str]:
-    """Return a key that is equal for all skills that can shadow each other."""
-    team = "" if one.scope == "project" else one.rank.team
-    return one.name, one.rank.project, team
+def _among(one: Candidate) -> tuple[int, str]:
+    """Return a key that is equal for all namesakes that can shadow each other."""
+    return one.rank.project, "" if one.scope == "project" else one.rank.team
 
 
 def _content(one: Candidate) -> str | int:
