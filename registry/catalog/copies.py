@@ -185,7 +185,10 @@ def _related(name: str, skills: Sequence[Skill]) -> Copies:
 
 @dataclass(frozen=True, slots=True)
 class Alike(Value):
-    """Near-duplicates with different names, by name: the first ``skills`` of ``total`` skills."""
+    """A group of near-duplicates with different names.
+
+    ``skills`` has the first skills by name, and ``total`` is the number of all skills in the group.
+    """
 
     skills: tuple[Skill, ...]
     total: int

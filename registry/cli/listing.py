@@ -132,7 +132,7 @@ def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T
     def fitted(strip: _Strip, text: str, cut: Cut = "end", style: Style | None = None) -> str:
         cell = fit(text, strip.width, cut, ellipsis=console.ellipsis)
         space = " " * (strip.width - width_of(cell))
-        cell = console.style(cell, style)  # without the space, which ends no line
+        cell = console.style(cell, style)  # without padding, because a line must not end in spaces
         return space + cell if strip.column.right else cell + space
 
     heads = (fitted(strip, strip.column.title) for strip in shown)

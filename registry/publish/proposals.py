@@ -235,7 +235,7 @@ def _trashed_files(core: Core, trashed: Trashed) -> tuple[dict[str, bytes], froz
 def listed(core: Core, state: str | None = PENDING, token: str | None = None) -> list[Proposal]:
     """Return the proposals in a state (None: all) that this user may see, the oldest first.
 
-    If ``token`` is given, its proposals in other states are added.
+    If ``token`` is given, also return the proposals of this token in other states.
     """
     settle(core)
     return list_proposals(core.reader, state=state, token=token)

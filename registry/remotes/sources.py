@@ -69,8 +69,9 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
 ) -> SyncReport:
     """Fetch the remote sources among the targets, then sync; without targets, sync all sources.
 
-    A new address becomes a source. If a source can't be fetched, it stays unchanged. For an
-    address whose repository has another pin in a source, a text needs a ``name``; see `_check_pin`.
+    A new address becomes a source. If a source can't be fetched, it stays unchanged. If one of the
+    user's sources has the same repository with another pin, the address needs a ``name``; see
+    `_check_pin`.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -435,7 +436,7 @@ def _same(known: Sequence[Source], address: Address) -> Source | None:
 
 
 def _check_pin(core: Core, known: Sequence[Source], address: Address) -> None:
-    """Raise `UsageProblem` if the new address differs from an own source only in its pin."""
+    """Raise `UsageProblem` if an address differs from a source of this user only in the pin."""
     for one in known:
         if one.remote is None or not is_ours(core, one):
             continue

@@ -261,7 +261,10 @@ def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | N
 _CONTAINER: Final = re.compile(
     r"(?<![^/])(?:\.[^/]+/|plugins/[^/]+/)?skills?(?:/|$)", re.IGNORECASE
 )
-"""Matches a folder of skills in a path: ``skills``, that of an agent or of a plugin."""
+"""Matches a folder of skills in a path.
+
+This is ``skills``, or the skills folder of an agent or a plugin.
+"""
 
 _SAID: Final = "name description kind version license author compatibility".split()
 """Database columns with the same names as fields of a `Document`."""

@@ -401,8 +401,8 @@ def _new(
                         remote=remote,
                     )
                     if core.host:
-                        # Record it before the commit: another process that sees the source must
-                        # find that this user added it.
+                        # Record the source before the commit, because another process that sees it
+                        # must find that this user added it.
                         remember(core.backend, path)
             except SourceExists as error:
                 if name or error.path:

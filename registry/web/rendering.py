@@ -224,7 +224,8 @@ def refused(
 ) -> Response:
     """Return the response to a request that is refused before its page is known.
 
-    ``text`` is a sentence without its full stop. ``as_json``: the address is that of JSON.
+    ``text`` is a sentence without its full stop. If ``as_json``, the requested address is an
+    address of JSON.
     """
     if HTML in request_headers.get("accept", ""):
         return _page("refused.html", {"problem": text}, status, headers)

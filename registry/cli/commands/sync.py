@@ -299,8 +299,8 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
 def _report_findings(session: Session, report: "SyncReport", printed: int) -> bool:
     """Print the number of errors and warnings in new and changed skills.
 
-    Returns False if there are only those that are already ``printed``. After a large sync, the
-    findings of the whole sources are counted.
+    Returns False if all of these findings are already ``printed``. After a large sync, the findings
+    of the whole sources are counted.
     """
     from registry.db.read.findings import MAX_REFS, count_findings
 
@@ -334,9 +334,9 @@ def _report_links(session: Session, report: "SyncReport") -> None:
 
 
 def _report_suspicious(session: Session, report: "SyncReport") -> int:
-    """Print the security findings of new or quarantined skills, and return how many were printed.
+    """Print the security findings of new or quarantined skills, and return their number.
 
-    For local sources, only print errors.
+    For local sources, print only errors.
     """
     from registry.db.read.findings import security_findings
 

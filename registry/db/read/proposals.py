@@ -60,8 +60,8 @@ def list_proposals(
 ) -> list[Proposal]:
     """Return the proposals with a state, the oldest first; None means all states.
 
-    If ``token`` is given, its proposals in other states are added. If there are too many decided
-    proposals, the newest are returned.
+    If ``token`` is given, also return the proposals of this token in other states. If there are too
+    many decided proposals, the newest are returned.
     """
     is_plain = state is not None and token is None
     rest = "WHERE p.state = ? OR p.token = ?" if state is not None else ""
