@@ -410,7 +410,7 @@ def serve(
             address.host,
             address.port,
             bounds=bounds,
-            option="--host and --port",
+            option="--port or --host",
             on_start=on_start,
             on_stop=(lambda: None) if mcp is None else mcp.stop_listening,
             proxy_headers=False,
