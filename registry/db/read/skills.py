@@ -638,7 +638,8 @@ def yanked(reader: Reader) -> set[tuple[str, str]]:
 def quarantined(reader: Reader) -> dict[tuple[str, str], str]:
     """Return the ref of each quarantined skill, by (source, folder)."""
     waiting = "src.kind IS NOT NULL AND s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
-    sql = f"SELECT src.name, s.folder, {reader.visibility.ref} FROM {FROM} WHERE {waiting}"
+    ref = reader.last_visibility().ref
+    sql = f"SELECT src.name, s.folder, {ref} FROM {FROM} WHERE {waiting}"
     return {(source, folder): ref for source, folder, ref in reader.rows(sql)}
 
 
