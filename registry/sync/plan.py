@@ -290,11 +290,14 @@ def _examine(
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
     same = same and codes == {problem.code for problem in found.problems}
-    if same and is_of_today and row.id not in plan.mismatched:
+    same = same and row.id not in plan.mismatched
+    if same and is_of_today:
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
-    else:
-        plan.updates[found.folder] = row.id
+        return
+    plan.updates[found.folder] = row.id
+    if same:
+        plan.rechecked.add(found.folder)
 
 
 BRAKE: Final = 10

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from registry.db.read.listing import Filters
-from registry.sync import apply, run
+from registry.sync import apply, reading, run
 from tests.conftest import OLD, write_skill
 from tests.refusing import refuse
 
@@ -204,6 +204,20 @@ def test_the_folders_above_a_skill_are_its_category_unless_it_names_one(
     registry.sync(str(root))
     assert registry.get("haiku").category == category
     assert registry.get("one").category == "mine"
+
+
+@pytest.mark.parametrize("age", [None, OLD], ids=["just written", "older"])
+def test_skills_that_newer_rules_read_again_are_unchanged(registry, root, skill, monkeypatch, age):
+    skill("skills/haiku", age=age)
+    registry.sync(str(root))
+    monkeypatch.setattr(reading, "RULES", "newer")
+    monkeypatch.setattr(reading, "_category_of", lambda folder: f"in {folder}")
+    report = registry.sync()
+    assert (report.updated, report.unchanged) == ((), 1)
+    assert registry.get("haiku").category == "in skills/haiku"
+    skill("skills/haiku", body="Other words.\n", age=None)
+    monkeypatch.setattr(reading, "RULES", "newest")
+    assert registry.sync().updated == ("haiku",)
 
 
 @pytest.mark.both
