@@ -257,21 +257,38 @@ def headings(html: str) -> list[tuple[int, str, str]]:
     ]
 
 
+_REL: Final = "nofollow noopener noreferrer"
+_UNLINKED: Final = re.compile(r'<a(?: (?:title|rel)="[^"]*")+>')
+_UNSHOWN: Final = re.compile(r'<img((?: (?:alt|title|width|height)="[^"]*")*)>')
+_ALT: Final = re.compile(r' alt="([^"]*)"')
+
+
+def _without_rel(link: re.Match[str]) -> str:
+    return link[0].replace(f' rel="{_REL}"', "")
+
+
+def _as_text(image: re.Match[str]) -> str:
+    """Return the text that describes an image without an address."""
+    alt = _ALT.search(image[1])
+    return escape(unescape(alt[1])) if alt else ""
+
+
 def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
     import nh3
 
-    return nh3.clean(
+    clean = nh3.clean(
         dirty,
         tags=_TAGS,
         clean_content_tags={"script", "style", "template", "iframe", "object", "noscript", "title"},
         attributes=_ATTRIBUTES,
         attribute_filter=rewrite,
         strip_comments=True,
-        link_rel="nofollow noopener noreferrer",
+        link_rel=_REL,
         url_schemes=_SCHEMES,
         allowed_classes={"span": CLASSES, "div": {"wide"}, "pre": {"code"}},
         set_tag_attribute_values={"pre": {"tabindex": "0"}},
     )
+    return _UNSHOWN.sub(_as_text, _UNLINKED.sub(_without_rel, clean))
 
 
 class _Rewriting:

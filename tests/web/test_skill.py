@@ -372,3 +372,18 @@ def test_a_name_with_a_way_up_in_it_is_an_address_of_that_skill(registry, root, 
         assert site.get(f"{link}.json").json["ref"] == ref
         pages = [given["href"] for tag, given in site.get(link).page.elements if tag == "link"]
         assert f"{link}.json" in pages
+
+
+def test_images_and_links_that_lead_nowhere_are_valid_html(site, registry, root):
+    body = (
+        'See ![a "chart" of <b> & c](https://elsewhere.example/x.png "Chart"), '
+        "[a file](nowhere.md) and [![logo](logo.png)](nowhere.md 'No such file').\n"
+    )
+    write_skill(root / "links", name="links", body=body)
+    registry.sync()
+    page = site.get("/skills/links").page
+    assert 'See a "chart" of <b> & c, a file and logo .' in page.text
+    assert not [given for tag, given in page.elements if tag == "img"]
+    for given in (given for tag, given in page.elements if tag == "a"):
+        assert given.get("href") or "rel" not in given
+    assert ("a", {"title": "No such file"}) in page.elements
