@@ -201,7 +201,7 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
     if source is None and entry.origin is not None and entry.origin["url"] is not None:
         url, commit = entry.origin["url"], entry.origin["commit"] or ""
         pinned = f"{url}#{commit}" if COMMIT.fullmatch(commit) else url
-        way = f"skill-registry sync {quote(pinned)} && {way}"
+        way = f"skill-registry sync {quote(pinned)} --name NAME && {way}"
     return f"it has security errors ({found.code}: {found.message}). To accept them, run: {way}"
 
 

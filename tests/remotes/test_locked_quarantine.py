@@ -71,7 +71,7 @@ def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, e
     told = refused(victim, locked)
     assert "reverse-shell" in told
     commit = shlex.quote(f"{evil.url}#{evil.head()}")
-    assert f"skill-registry sync {commit} && skill-registry source trust NAME" in told
+    assert f"skill-registry sync {commit} --name NAME && skill-registry source trust NAME" in told
     # The refused attempt has fetched the files: they are no better for being here.
     assert "reverse-shell" in refused(victim, locked, OFFLINE)
 
