@@ -151,6 +151,34 @@ def test_a_file_of_a_revision_has_an_address(lively):
     assert lively.ask("/files/sums?path=SKILL.md&revision=x").status == 400
 
 
+def test_json_has_the_order_of_the_page(site, registry, library, root):
+    write_skill(root / "later", extra="tags: [office]\nkind: guide\ncategory: data\n", age=0)
+    registry.sync()
+    for path in ("/", "/?q=letters", "/?sort=name", "/?sort=created", "/?tag=office"):
+        told = site.get(f"/index.json{path[1:]}").json
+        assert site.get(path).page.names() == [one["ref"] for one in told["skills"]], path
+    for path, query in (
+        ("/tags", {}),
+        ("/findings", {}),
+        ("/sources", {}),
+        ("/copies", {"relation": "alike"}),
+    ):
+        shown = site.get(path, **query).page.text
+        told = site.get(f"{path}.json", **query).json
+        (rows,) = (one for one in told.values() if isinstance(one, list))
+        keys = [
+            one.get("value") or one.get("code") or one.get("name") or one["skills"][0]["name"]
+            for one in rows
+        ]
+        places = [shown.index(f" {key} ") for key in dict.fromkeys(keys)]
+        assert places == sorted(places), path
+    facets = site.get("/index.json").json["facets"]
+    page = site.get("/").page
+    titles = [given["data-name"].lower() for _, given in page.elements if "data-name" in given]
+    assert titles == [key for key in facets if key in titles]
+    assert {"tags", "kinds", "categories", "updated", "created"} <= set(titles)
+
+
 @pytest.mark.both
 def test_frequent_findings_come_in_the_order_of_all_others(registry, library, root, monkeypatch):
     for number in (3, 1, 2):
