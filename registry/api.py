@@ -353,7 +353,7 @@ class SkillRegistry:
     ) -> "Evaluation":
         """Search with the test prompts that skills contain.
 
-        Return how often each skill is found.
+        Return how often the prompts find each skill.
         """
         from registry.catalog.evals import evaluate
 

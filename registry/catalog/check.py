@@ -180,8 +180,8 @@ class Examiner:
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
-        # For a very large skill, `check` and a sync read only some of the files, perhaps different
-        # files. So the stored findings may be about other files.
+        # `check` and a sync read only some of the files of a very large skill, and perhaps not the
+        # same files. So the findings that a sync stored may be incomplete.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:

@@ -169,7 +169,7 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
         refs = [other.ref for other in others]
         which = f" ({some_refs(refs)})" if refs[1:] else ""
         first = quote(escape.line(refs[0]))
-        way = f"To install another skill of its name{which}, run: {bring} {first}"
+        way = f"To install another skill with the same name{which}, run: {bring} {first}"
         own = session.registry.get(one.ref)
         if same := next((other for other in others if other.tree_hash == own.tree_hash), None):
             same_ref = escape.line(same.ref)
@@ -269,7 +269,7 @@ def confirm_errors(
 def _elsewhere(
     target: "InstallTarget", locked: "Mapping[str, Locked]", folders: Sequence[str]
 ) -> str:
-    """Return a sentence with the folders of the skills that the table doesn't contain."""
+    """Return a sentence that names the folders of skills that are missing from the table."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
         if folder in locked:

@@ -212,7 +212,7 @@ class Session:
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry for the global options. Raises `RegistryError`.
+        """The registry that the global options name. Raises `RegistryError`.
 
         If the user gave a path, the file must exist, unless the command ``starts_new`` databases.
         If there is no file at the default path, the registry is empty.

@@ -118,8 +118,8 @@ skills = Table(
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
-    # 1 if the files changed so shortly before they were read that an equal time doesn't prove an
-    # equal file.
+    # 1 if the files changed just before they were read. Then an equal time doesn't
+    # prove an equal file.
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
@@ -356,8 +356,8 @@ proposals = Table(
 Index("ix_proposals_source_id", proposals.c.source_id)
 
 # The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
-# changed. On a server, the server itself adds them. `detail` is JSON: the state of `subject` before
-# or after the change.
+# changed. On a server, PostgreSQL itself adds the rows. `detail` is JSON: the state of `subject`
+# before or after the change.
 audit = Table(
     "audit",
     metadata,

@@ -138,7 +138,7 @@ def _no_constant(name: str) -> JsonValue:
 
 MAX_PARAMETERS: Final = 200
 FIRST_WORDS: Final = 1024
-"""Maximum number of characters that become the description if the body provides it.
+"""Maximum length of a description that is taken from the body, in characters.
 
 This is the specification's limit for a description.
 """

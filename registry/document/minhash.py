@@ -92,7 +92,7 @@ def keys(data: bytes) -> tuple[bytes, ...]:
 
 
 Part: TypeAlias = tuple[int, bytes]
-"""A part of a sketch: its position in the bytes, and its bytes."""
+"""A part of a sketch: its offset in the bytes of the sketch, and its bytes."""
 
 
 def probes(data: bytes) -> list[list[list[Part]]]:

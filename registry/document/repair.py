@@ -298,7 +298,7 @@ def salvage(front: str, line: int) -> YamlReading:
 
 
 def _lines(front: str) -> list[str]:
-    """Return the lines of ``front`` with Chinese keys in English."""
+    """Return the lines of ``front`` with Chinese keys translated into English."""
     text = front.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     text = _FOREIGN.sub(lambda match: f"{match[1]}{FOREIGN_KEYS[match[2]]}: ", text)
     return text.split("\n")

@@ -245,8 +245,8 @@ LEAD: Final = 2048
 class Kind(NamedTuple):
     """The type of a text, which decides what to search for.
 
-    If ``prose``, the text isn't a program. If ``document``, it is a SKILL.md. If ``defending``, it
-    is about attacks and defence.
+    If ``prose``, the text isn't a program. If ``document``, the text is a SKILL.md. If
+    ``defending``, it is about attacks and defence.
     """
 
     prose: bool = True

@@ -253,7 +253,7 @@ class LockFileInvalid(RegistryError):
 
     sentence = (
         "The lock file {path} can't be used ({reason}). Restore it or remove it. If you "
-        "remove it, 'pull' treats its folders as folders that it did not install."
+        "remove it, 'pull' treats the skills in it as skills that it did not install."
     )
 
     path: str

@@ -430,7 +430,7 @@ class InstallPlan:
     def _agents_without_it(self, skill: Skill, ids: list[str]) -> list[str]:
         """Return the agents that don't read the skill's own folder.
 
-        If all read it, return ``ids``.
+        If all agents read that folder, return ``ids``.
         """
         if skill.source not in self._own:
             return ids

@@ -134,7 +134,8 @@ def restore_from_lock(
 ) -> list[InstallResult]:
     """Restore all skills to the state in the lock file, byte for byte, or change nothing.
 
-    Files of a remote source are scanned for security errors, unless their skill is listed. Raises
+    Files of a remote source are scanned for security errors, unless the sync that listed their
+    skill has scanned them. Raises
     `LockNotMet` if a skill can't be restored. Raises its subclass `LockEdited` if edits are the
     only reason. Also raises the errors of `pull`.
     """

@@ -154,7 +154,7 @@ def put(to: Folder, name: str) -> bool:
 
 
 def repair(to: Folder, name: str) -> SwapRecord | None:
-    """Check or finish a change, and restore an edit that the change moved away.
+    """Finish a change if it is incomplete, and restore an edit that the change moved aside.
 
     Returns the record if the path has the new state, else None.
     """

@@ -222,7 +222,7 @@ def wanted_files(
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the folders that contain a file: first the nearest, last the source's root."""
+    """Yield all folders above a file, from the nearest one to the root of the source."""
     while path:
         path = path.rpartition("/")[0]
         yield path or ROOT

@@ -475,9 +475,9 @@ def _is_held(version: NewVersion, before: StoredSkill, earlier: Sequence[Diagnos
     """Tell whether to quarantine a new version of a remote skill with these ``earlier`` findings.
 
     The user's trust is only for the files that the user has seen. One changed line can turn an
-    accepted finding into a different one, for example with another host or secret. So changed files
-    with security errors are quarantined again. If only newer rules find the security errors, the
-    skill is also quarantined.
+    accepted finding into a different one, for example with another host or secret. Therefore,
+    changed files with security errors are quarantined again. If only newer rules find the security
+    errors, the skill is also quarantined.
     """
     grave = security_errors(version.findings)
     tree, source = version.columns["tree_hash"], version.columns["source_id"]

@@ -242,7 +242,7 @@ class Watcher:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the enabled sources with existing folders, without the values that a sync changes.
+        """Return the enabled sources whose folders exist; leave out the values that a sync changes.
 
         If the version of the database is the same, the list of sources isn't read again. On a
         server without changes, the version is read only every `IDLE_LOOK_SECONDS`.

@@ -50,7 +50,7 @@ def _propose(core: Core, source: Source, intent: Intent) -> NoReturn:
 
 
 MAX_SHOWN: Final = 200
-"""Maximum number of characters that an answer repeats from a model's text."""
+"""Maximum number of characters of a model's text that an answer quotes."""
 
 
 def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:

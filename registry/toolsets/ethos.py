@@ -15,10 +15,10 @@ from registry.toolsets.view import View
 log = logging.getLogger(__name__)
 
 LIST_CHARS: Final = 10_000
-"""The contract's ``maxResultChars`` of `skills_list`."""
+"""Maximum length of an answer of `skills_list`, in characters (``maxResultChars``)."""
 
 VIEW_CHARS: Final = 30_000
-"""The contract's ``maxResultChars`` of `skill_view`."""
+"""Maximum length of an answer of `skill_view`, in characters (``maxResultChars``)."""
 
 NONE_AVAILABLE: Final = "No skills available for this personality."
 

@@ -402,7 +402,7 @@ class WaveToolset(Toolset):
         }
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
-        """Return the contract's error, and the refs of the skills to list first in it."""
+        """Return the error of the contract, and the refs of skills that its text lists first."""
         if isinstance(error, SkillNotVisible) and error.facts["rule"] in KEPT_FROM_MODELS:
             return not_available(name), ()
         there = self._in_folder(name) if isinstance(error, SkillNotFound) else None

@@ -39,7 +39,7 @@ from registry.web.uploads import Refusal
 
 MAX_JSON: Final = 1 << 20
 MAX_HEADERS: Final = 16 << 10
-"""Maximum size of the headers of a part of a form, in bytes."""
+"""Maximum size of the headers of one part of a form, in bytes."""
 
 Handler = Callable[[Visit, bytes], Mapping[str, Any]]
 

@@ -23,7 +23,7 @@ The time of a comparison increases faster than the number of lines.
 BYTES: Final = 2 << 20
 """Maximum total size of the files that one page compares, in bytes.
 
-Both versions of a file count.
+The old and the new version of a file both count.
 """
 
 ROWS: Final = 10_000

@@ -160,12 +160,12 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
 _REGION: Final = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 _SCHEMES: Final = {"http", "https", "mailto"}
 _OURS: Final = {"tabindex": "0", "role": "group", "aria-label": "Table"}
-"""The attributes of `_REGION`; an attribute with another value is removed."""
+"""The attributes that a `div` may have, and the only value of each."""
 
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
-"""Prefix of the ids in skill files; it makes them different from the ids of the page."""
+"""Prefix of ids from skill files, so that they differ from the ids of the page itself."""
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:

@@ -186,7 +186,9 @@ def _operation(path: str, about: str, query: Parameters) -> dict[str, Any]:
         "responses": {
             "200": {"description": about, "content": {"application/json": {}}},
             "304": {"description": "Not modified since the client's ETag."},
-            "4XX": {"description": "The request failed; `error` has a code, a message and names."},
+            "4XX": {
+                "description": "The request failed; `error` has a code, a message and names in it."
+            },
         },
     }
 

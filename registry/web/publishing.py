@@ -69,7 +69,7 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.ArchiveRefused: 400,
     errors.SkillAmbiguous: 409,
 }
-"""HTTP status of errors during publishing, if it differs from the status on pages."""
+"""HTTP statuses of errors during publishing that differ from those of pages."""
 
 _TAG: Final = re.compile(r'"?([^",\s]+)"?')
 
@@ -414,7 +414,7 @@ def _decided(form: Mapping[str, str], visit: Visit) -> Response:
     is_program = visit.request.headers.get("authorization", "").lower().startswith("bearer ")
     given = form.get("csrf", "").encode("utf-8", "replace")
     if not is_program and not hmac.compare_digest(given, _csrf(visit, one).encode()):
-        text = "This form is not from this page. Reload the page"
+        text = "This form was not sent from this page. Reload the page"
         return _denied(visit, 403, text, "form_outdated")
     reason, person = form.get("reason") or None, _person(visit)
     decision = form.get("decision")

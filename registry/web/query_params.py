@@ -23,7 +23,7 @@ MAX_QUERY: Final = 500
 """Maximum length of a query, in characters; the rest of a longer query is ignored."""
 
 Order: TypeAlias = Sort | Literal["used"]
-"""The sort orders of the start page: the sort orders of listings, and the order by use."""
+"""The sort orders of the start page: those of every list, and the order by use."""
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}

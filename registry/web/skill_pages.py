@@ -213,7 +213,7 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 class InGit(NamedTuple):
-    """The address of a skill's git repository, and the names of its entry and marketplace."""
+    """The address of a skill's git repository, its marketplace, and its entry in there."""
 
     url: str
     entry: str

@@ -83,7 +83,7 @@ WORKERS: Final = 4
 FACTS: Final = 256
 """Maximum number of cached query results.
 
-The size of a result doesn't depend on the number of skills, so this limits the memory.
+The size of a result doesn't depend on the number of skills, so this number limits the memory.
 """
 
 ANSWERS: Final = 16 << 20

@@ -70,7 +70,7 @@ class Uploads:
         """Store the bytes of a file. Raises `Refusal` if they differ from the announced file."""
         one = self._of(ticket, token)
         if len(data) != one.size or hashlib.sha256(data).hexdigest() != one.sha256:
-            raise Refusal(400, "differs", "This is not the file that was announced.")
+            raise Refusal(400, "differs", "This is not the file that the client announced.")
         one.data = data
 
     def take(self, ticket: str, token: str) -> bytes:

@@ -98,7 +98,7 @@ def test_the_message_about_a_skill_that_is_in_the_target_itself_names_another_of
     refused = cli("pull", "claude/haiku", "-a", "claude-code", "--global").stderr
     assert f"it is there already, in {there}" in refused
     way = "skill-registry pull --global --agent=claude-code mine/haiku"
-    assert refused.endswith(f"To install another skill of its name, run: {way}\n")
+    assert refused.endswith(f"To install another skill with the same name, run: {way}\n")
 
 
 def test_an_own_skill_of_one_agent_is_installed_for_the_other_agents(cli, project, tmp_path):
@@ -234,7 +234,9 @@ def test_of_a_pull_that_is_taken_back_already_no_more_is_promised(library, cli, 
     cli("pull", "--remove", "haiku")
     cli("undo", "--skip")
     done = cli("undo", "--yes")
-    assert done.stderr.endswith("\nAll skills already have their earlier version.\n")
+    assert done.stderr.endswith(
+        "\nNothing to undo: all skills already have their earlier version.\n"
+    )
     assert (done.exit_code, done.stdout) == (0, "Undone: pull haiku\n")
 
 

@@ -38,9 +38,9 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
 
     FILE is a .skill, .zip or .tar.gz with one skill at its top, or the archive of a repository with
     many skills; "source add --help" lists the forms of ADDRESS. An archive is refused completely if
-    it has links, paths that lead out of it, or more than a skill may have. Skills with security
-    errors are refused until you give --trust. If you want skills that follow their remote source,
-    use "sync ADDRESS" instead.
+    it has links, paths that lead out of it, or more files or bytes than a skill may have. Skills
+    with security errors are refused until you give --trust. If you want skills that follow their
+    remote source, use "sync ADDRESS" instead.
     """
     if given["skills"] and given["every"]:
         raise click.UsageError("--skill and --all can't be combined.")

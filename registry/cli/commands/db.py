@@ -121,9 +121,9 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 
     The copy is a consistent SQLite file, even if the database is in use.
 
-    To restore it, stop the programs that use the database, remove the database with its -wal and
-    -shm files, and copy FILE to its path, which "db info" prints: cp FILE DATABASE. To restore it
-    to an empty server: skill-registry db copy FILE URL.
+    To restore it, stop the programs that use the database. Remove the database with its -wal and
+    -shm files. Then run: cp FILE DATABASE. "db info" prints the path DATABASE. To restore it to an
+    empty server: skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
         try:

@@ -53,7 +53,7 @@ def list_(session: Session, *, every: bool, url: str | None) -> None:
     """List the proposals that wait for review, the oldest first.
 
     With --to, your own proposals are listed in all states, with the reason of the decision. The
-    token is found as for "publish --to".
+    token is looked up as for "publish --to".
 
     In a pipe each line is an id, the kind of change, the skill, the source, the author, the time,
     the state and the reason.

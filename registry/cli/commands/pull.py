@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 CHOOSE: Final = "No skills chosen. Give their names, --tag TAG or --all."
 WITH_ADDRESS: Final = (
-    "Skill names can follow a single ADDRESS only, and mean its skills; with 'pull' "
-    "you can also use --skill. Use a second command for registered skills."
+    "After a single ADDRESS, you can give the names of its skills; with 'pull' you can "
+    "also use --skill. Use a second command for registered skills."
 )
 WHERE: Final = "No target given. Use --agent NAME (in this project, or with --global), or --to DIR."
 

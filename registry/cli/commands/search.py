@@ -428,10 +428,10 @@ def eval_(
 
     Prompts are read from a skill's evals folder, or from files such as evals.json,
     trigger-eval.json or tests/test-triggers.json (JSON, JSON lines, YAML or CSV). Each prompt is
-    searched among all listed skills. HIT@1 is the share of prompts that find the skill as the first
-    result, HIT@5 the share that find it among the first five. A near-duplicate counts as a hit. WON
-    BY names the skills that came first instead. A prompt that must not find the skill fails (FALSE)
-    if the skill comes first and seems to fit.
+    the query of a search in all listed skills. HIT@1 is the share of prompts that find the skill as
+    the first result, HIT@5 the share that find it among the first five. A near-duplicate counts as
+    a hit. WON BY names the skills that came first instead. A prompt that must not find the skill
+    fails (FALSE) if the skill comes first and seems to fit.
 
     Exit status: 1 if fewer prompts than --min find their skill, or if no skill has prompts.
     """

@@ -356,7 +356,7 @@ def diff(
 
 
 def _where(gone: "Tombstone", asked: str) -> str:
-    """Return where a removed skill was, and the command that restores it by the name ``asked``."""
+    """Return where a removed skill was, and the command that restores ``asked``."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:

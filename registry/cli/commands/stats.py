@@ -160,7 +160,7 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 def copies(session: Session, *, name: str | None) -> None:
     """List copies: skills in several places, and near-duplicates under other names.
 
-    "list" shows copies with the same name and files once. Skills with the same name but different
+    "list" shows copies with the same name and files as one. Skills with the same name but different
     files are sorted by date, newest first. Two skills are near-duplicates if only a few lines
     differ or their descriptions use the same words. With NAME, only copies of that skill are
     listed, also those that "pull" installed in this project or for all projects. "diff REF REF"

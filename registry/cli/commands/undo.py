@@ -38,7 +38,7 @@ _TYPED = {
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }
-"""The command as the user typed it, by command and type of change.
+"""Maps a recorded command and its type of change to the command that the user typed.
 
 If an entry is missing, the command has the same name as the type of change.
 """
@@ -191,7 +191,7 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     if not isinstance(undo, PullUndo):
         return
     if not (taken := undo.effects):
-        yield "All skills already have their earlier version."
+        yield "Nothing to undo: all skills already have their earlier version."
     for one in taken:
         places = formatting.count(one.places, "place")
         does = f"{_FATES[one.fate]} {places}" if one.places else _ENTRY

@@ -35,9 +35,9 @@ def command() -> None:
     """Name versions of a skill, and deprecate or withdraw them.
 
     A version is a label for the files that a skill has now. It never changes. A sync creates the
-    version that the front matter names, if the skill has no version of this label. NAME@LABEL means
-    a version in show, diff, pull and export, and in the tools. To see the version of the program,
-    run: skill-registry --version
+    version that the front matter names, if the skill has no version with this label. NAME@LABEL
+    means a version in show, diff, pull and export, and in the tools. To see the version of the
+    program, run: skill-registry --version
 
     A label has up to 64 letters, digits, ".", "_", "+" and "-", and begins with a letter or digit.
     """
@@ -70,8 +70,8 @@ def add(session: Session, *, name: str, label: str) -> None:
 def list_(session: Session, *, name: str) -> None:
     """List the versions of a skill, the newest first.
 
-    The order is that of SemVer. If not all labels follow SemVer, it is that of PEP 440, and if not
-    all follow PEP 440, the time. --json also lists all changes of the state of each version.
+    The versions are ordered by SemVer if all labels follow it, else by PEP 440 if all follow that,
+    else by time. --json also lists all changes of the state of each version.
     """
     found = session.registry.versions(options.named(session.registry, name))
     emit(session, found, COLUMNS, name=lambda one: one.label, nothing="It has no versions.")

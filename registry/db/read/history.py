@@ -216,7 +216,7 @@ class CurrentTurn(NamedTuple):
 
 
 def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
-    """Return the turns of a skill, the latest first; each revision occurs only once."""
+    """Return the revisions of a skill, ordered by when each was last current, newest first."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "

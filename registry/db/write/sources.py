@@ -246,8 +246,8 @@ def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[i
     """Begin to update refs and shadowing of imported sources, which stay hidden; return their ids.
 
     Before `finish_importing`, the caller must update the names that their skills share with other
-    skills (`shared_names`), in any number of transactions. From now on, changes by other clients
-    also update the names in these sources.
+    skills (`shared_names`), in any number of transactions. From now on, each change by another
+    client also updates the refs and shadowing of skills in these sources.
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(

@@ -75,7 +75,7 @@ BEHAVIOURS: Final = (
         )
         for code, address in _FETCHED_FROM
     ),
-    # Commands passed to a shell without a pipe: sh -c "$(curl http://address)", a piped address.
+    # Downloads that a shell runs without a pipe, such as sh -c "$(curl http://address)".
     Behaviour(
         "untraceable-execution",
         pattern(
