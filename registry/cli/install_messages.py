@@ -243,7 +243,8 @@ def confirm_errors(
     """Before skills with security errors are installed, ask on a terminal; return the errors.
 
     The errors are printed first. Skills that are already installed with the same files are left
-    out.
+    out. There is no question about skills of remote sources: the user has trusted these files, or
+    `pull` refuses the skill because it is quarantined.
     """
     from registry.install.lockfile import read_lock
 
@@ -251,13 +252,15 @@ def confirm_errors(
     new = [one for one in skills if one.tree_hash and one.tree_hash not in installed]
     shown: list[SecurityFinding] = []
     dangerous: dict[str, None] = {}
+    remote = {one.name for one in session.registry.sources(counted=False) if one.remote}
     for source in dict.fromkeys(one.source for one in new):
         names = {one.tree_hash or "": one.name for one in new if one.source == source}
         for name, finding in _security_of(session, source, names):
             if finding.severity == "error":
                 report_security(session.console, name, finding)
                 shown.append(finding)
-                dangerous[name] = None
+                if source not in remote:
+                    dangerous[name] = None
     if dangerous:
         have = "has" if len(dangerous) == 1 else "have"
         them = "it" if len(dangerous) == 1 else "them"
@@ -364,6 +367,11 @@ def report_fetched(
         if remote is not None and remote.version and normalize_url(remote.url) in urls:
             name, local = escape.line(source.name), session.console.is_terminal
             fetch = f" To fetch newer versions, run: skill-registry sync {quote(name)}"
+            if remote.ref:
+                fetch = (
+                    f" It is pinned to {escape.line(remote.ref)}. If this is a tag and there is a "
+                    f"newer one, run: skill-registry source update {quote(name)} --ref TAG"
+                )
             session.console.note(
                 f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "
                 f"{formatting.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"

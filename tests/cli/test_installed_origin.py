@@ -239,6 +239,14 @@ class TestInstalled:
         cli("sync")
         assert shown(cli)["source"] == "claude"
 
+    def test_a_check_of_a_pinned_source_names_the_pin_and_how_to_change_it(self, cli, upstream):
+        git(upstream, "tag", "v1")
+        assert cli("source", "update", "up", "--ref", "v1").exit_code == 0
+        cli("sync", "up")
+        told = cli("pull", "--check", "--global").stderr
+        assert "It is pinned to v1." in told
+        assert told.endswith("skill-registry source update up --ref TAG\n")
+
     def test_a_check_names_the_last_fetch_and_how_to_ask_the_remote(self, cli, upstream):
         fetched = head(upstream)
         change(upstream)

@@ -442,6 +442,18 @@ class TestAddress:
         )
         assert sources(cli) == ["mine"]
 
+    def test_nothing_is_asked_about_skills_that_are_quarantined_or_trusted(
+        self, cli, address, terminal, project
+    ):
+        cli("sync", address)
+        pull = "pull", "mailer", "--agent", "codex"
+        refused = terminal(*pull, typed=b"y\n", columns=200).stdout.decode()
+        assert "quarantined" in refused
+        assert "anyway?" not in refused
+        assert cli("source", "trust", "office", "--yes").exit_code == 0
+        assert b"anyway?" not in terminal(*pull, columns=200).stdout
+        assert (project / ".agents/skills/mailer").is_dir()
+
     def test_where_its_source_is_not_known_the_lock_counts_and_that_is_told(
         self, cli, address, project
     ):
