@@ -217,7 +217,7 @@ def open_git(
         seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
         before = git.at(f"{seen}^{{commit}}") if known is not None else None
         notices: list[str] = []
-        if not git.fetch(commit, before):
+        if not git.fetch(commit, before) and not (ref is None and git.are_first(before, commit)):
             notices.append(f"its history was rewritten: it no longer contains {before}")
         files, made_at = git.listed(commit, notices, part)
         yield Snapshot(commit, made_at, files, notices, partial(git.read, files))
@@ -552,6 +552,20 @@ class Git:
         except RemoteProblem:  # no commit may be that new; the next fetch reports other problems
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
         return self._ended("merge-base", "--is-ancestor", before, commit)[0] == 0
+
+    def are_first(self, *commits: str | None) -> bool:
+        """Tell whether none of these commits has a parent; then there is no history to rewrite.
+
+        This is so in a repository that `serve` generates. Read the stored commits, because git
+        hides the parents of the oldest commits that it has fetched.
+        """
+        for commit in filter(None, commits):
+            with self.running("cat-file", "commit", commit, heard=False) as process:
+                assert process.stdout is not None  # noqa: S101
+                _tree, after = process.stdout.readline(100), process.stdout.readline(7)
+            if after != b"author ":
+                return False
+        return True
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
         """Fetch objects.

@@ -216,6 +216,7 @@ def test_a_commit_is_named_by_all_of_its_digits(registry, upstream):
 
 
 def test_a_rewritten_history_is_told(registry, upstream):
+    upstream.commit()
     registry.sync(upstream.url)
     old = upstream.head()
     upstream.skill("skills/alpha", description="Rewritten.")
@@ -231,6 +232,7 @@ def test_a_rewritten_history_is_told(registry, upstream):
 
 
 def test_a_rewritten_history_is_told_also_after_a_fetch_that_was_refused(registry, upstream):
+    upstream.commit()
     registry.sync(upstream.url)
     old = upstream.head()
     shutil.rmtree(upstream.work / "skills")
@@ -242,6 +244,31 @@ def test_a_rewritten_history_is_told_also_after_a_fetch_that_was_refused(registr
     upstream.publish()
     (told,) = registry.sync().sources[0].fetched
     assert told == f"its history was rewritten: it no longer contains {old}"
+
+
+def test_only_a_repository_that_never_had_a_history_may_replace_its_commit(registry, upstream):
+    def replaced(*parents):
+        tree = upstream.git("write-tree")
+        commit = upstream.git("commit-tree", tree, *parents, "-m", "Replaced")
+        upstream.git("update-ref", "refs/heads/main", commit)
+        upstream.publish()
+        return registry.sync().sources[0].fetched
+
+    def edited(text):
+        upstream.skill("skills/alpha", description=text)
+        upstream.git("add", "--all")
+
+    registry.sync(upstream.url)
+    root = upstream.head()
+    edited("Two.")
+    assert replaced() == ()
+    assert registry.get("alpha").description == "Two."
+    edited("Three.")
+    (told,) = replaced("-p", root)  # it has a history now, of which this sync saw nothing
+    assert told.startswith("its history was rewritten")
+    edited("Four.")
+    (told,) = replaced()  # and its history is gone
+    assert told.startswith("its history was rewritten")
 
 
 @pytest.mark.parametrize("harm", ["packs cut short", "locked"])

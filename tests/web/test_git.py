@@ -432,6 +432,7 @@ def test_another_registry_syncs_and_pulls_from_the_git_remote(wide, root, tmp_pa
         wide.sync()
         report = other.sync()
         assert (report.added, report.updated, report.removed) == ((), ("alpha",), ())
+        assert report.sources[0].fetched == ()  # an edit isn't a rewritten history
         wide.delete("secret")
         assert other.sync().removed == ("secret",)
 
