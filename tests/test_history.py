@@ -273,6 +273,23 @@ def test_two_registries_at_once_keep_all_revisions(database, root, skill, regist
     assert numbers(registry) == [5, 4, 3, 2, 1]
 
 
+def test_a_diff_after_an_undo_compares_with_the_files_that_were_there(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.undo()
+    undone = registry.diff("alpha").splitlines()
+    assert undone[:2] == ["--- SKILL.md (revision 2)", "+++ SKILL.md (revision 1)"]
+    edit(alpha, "By hand.\n")
+    registry.sync()
+    assert [one.number for one in registry.history("alpha") if one.current] == [3]
+    last = registry.diff("alpha")
+    assert last.splitlines()[:2] == ["--- SKILL.md (revision 1)", "+++ SKILL.md (revision 3)"]
+    assert "+By hand." in last
+    assert "description" not in "".join(line for line in last.splitlines() if line[0] in "+-")
+    shutil.rmtree(alpha)
+    registry.sync()
+    assert registry.diff("alpha") == last
+
+
 def test_a_restored_revision_has_the_permissions_it_had(registry, root, skill):
     folder = skill("alpha")
     script = folder / "run.sh"

@@ -13,10 +13,10 @@ from registry.db.read.history import (
     Revision,
     Tombstone,
     content,
-    content_before,
     latest_tombstone,
     revisions,
     stored_files,
+    turns,
 )
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import is_admin
@@ -115,21 +115,17 @@ class History:
             raise unusable(self.core.reader, self.stored, self.name)
         return self.revisions[0]
 
-    @property
-    def previous(self) -> Revision | None:
-        """The last current revision before the present one; None if it is unknown.
+    def before(self, number: int) -> Revision | None:
+        """Return the revision that the skill had before this one; None if there is none.
 
         A restored revision keeps its number. So the numbers of the two revisions don't always
         follow each other.
         """
-        now = self.current
-        replaced = content_before(self.core.reader, now.uid, now.tree_hash)
-        for one in self.revisions:
-            if one.tree_hash == replaced:
-                return one
-        # If the last stored revision isn't the current revision, the user restored the current
-        # revision by hand.
-        return next((one for one in self.revisions if one.number != now.number), None)
+        order = turns(self.core.reader, self.revision(number).uid)
+        numbers = [one.number for one in sorted(order, key=lambda one: not one.current)]
+        known = {one.number: one for one in self.revisions}
+        older = numbers[numbers.index(number) + 1 :] if number in numbers else []
+        return next((known[one] for one in older if one in known), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
         """Return the bytes of a file in a revision; the default is the SKILL.md.
@@ -146,16 +142,14 @@ class History:
     def diff(self, old: int | None = None, new: int | None = None) -> str:
         """Return a unified diff of all files: of the last change, or between two revisions.
 
-        If only ``old`` is given, compare it with the current revision. If there is only one
-        revision, the diff is empty.
+        If only ``old`` is given, compare it with the current revision. If only ``new`` is given,
+        compare it with the revision before it. If there is only one revision, the diff is empty.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
             before: Revision | None = self.revision(old)
-        elif new is None:
-            before = self.previous
         else:
-            before = next((one for one in self.revisions if one.number < new), None)
+            before = self.before(after.number)
         return "" if before is None else "".join(self._differences(before, after))
 
     def restore(

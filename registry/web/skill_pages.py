@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from registry.catalog.reading import CurrentSkill, pinned, read_bytes, read_file
+from registry.changes.history import History
 from registry.db.read.history import Revision, latest_tombstone
 from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
@@ -456,18 +457,21 @@ def history(visit: Visit) -> PageContent:
     A removed skill is shown only if the visitor sees all skills.
     """
     handle, facts = _subject(visit, "/history/")
-    revisions = visit.state.registry.history(handle)
+    past = History.of(visit.state.registry.core, handle)
+    revisions = past.revisions
     query = visit.request.query_params
     new = number_of(query, "new") or next(
         (one.number for one in revisions if one.current),
         revisions[0].number if revisions else None,
     )
-    older = (one.number for one in revisions if new is not None and one.number < new)
-    old = number_of(query, "old") or next(older, None)
-    changes = []
-    if old is not None:
-        pair = [_revision(facts["ref"], revisions, number) for number in (old, new)]
-        changes = list(_diffs(visit, handle, *pair))
+    old, changes = number_of(query, "old"), []
+    if new is not None or old is not None:
+        after = _revision(facts["ref"], revisions, new)
+        before = past.before(after.number)
+        if old is not None:
+            before = _revision(facts["ref"], revisions, old)
+        if before is not None:
+            old, changes = before.number, list(_diffs(visit, handle, before, after))
     return PageContent(
         "history.html",
         lambda: {

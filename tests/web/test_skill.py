@@ -223,6 +223,14 @@ def test_what_it_was_like_is_listed_and_compared_side_by_side(changed):
     assert changed.ask("/history/sums?old=x").status == 400
 
 
+def test_the_last_change_after_a_restore_is_compared_with_the_restored_revision(changed, registry):
+    registry.restore_revision("sums", 1)
+    told = changed.get("/history/sums.json").json
+    assert (told["old"], told["new"]) == (3, 1)
+    told = changed.get("/history/sums.json", new=3).json
+    assert (told["old"], told["new"]) == (2, 3)
+
+
 def test_of_a_skill_that_is_gone_the_history_is_shown(changed, registry):
     registry.delete("sums")
     assert changed.ask("/skills/sums").status == 404

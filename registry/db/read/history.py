@@ -377,14 +377,3 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
         "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
     )
     return bool(reader.rows(sql, (change.uid, change.source, change.folder)))
-
-
-def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
-    """Return the hash of the files that a skill had before its last change.
-
-    Returns None if the files after that change have another hash than ``tree_hash``.
-    """
-    rows = reader.rows(
-        "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)
-    )
-    return rows[0][0] if rows and rows[0][1] == tree_hash else None
