@@ -911,9 +911,10 @@ class SkillRegistry:
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
     def update_source(self, name: str, **change: Unpack["SourceChange"]) -> Source:
-        """Change the name, scope, priority, pinned version, team or owner of a source.
+        """Change the name, scope, priority, folder, pinned version, team or owner of a source.
 
-        ``ref`` pins a repository to a branch, tag or commit; "" removes the pin.
+        ``ref`` pins a repository to a branch, tag or commit; "" removes the pin. ``folder`` is the
+        new folder of a local source; its skills keep their history.
 
         The next sync fetches the pinned version. On a server, only the members of ``team`` see the
         source; if it is empty, all roles see it. An admin can set another ``owner``. Raises

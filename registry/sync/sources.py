@@ -511,7 +511,8 @@ class Change(TypedDict, total=False):
 
     ``team`` is the team that sees the source; if ``team`` is empty, all users see it. ``owner`` is
     the new owner, which only an admin can set. ``review`` tells whether changes over HTTP or
-    through tools need approval.
+    through tools need approval. ``folder`` is the new place of the skills, for example after a
+    database was restored on another machine; the skills keep their history.
 
     With ``as_admin``, an admin can change a source of another role or machine. On a server,
     ``priority`` then sets the rank among the sources of all owners. Without ``as_admin``, it sets
@@ -524,11 +525,14 @@ class Change(TypedDict, total=False):
     team: str | None
     owner: str | None
     review: bool | None
+    folder: str | None
     as_admin: bool
 
 
-def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
-    """Change the name, scope, priority, team or owner of a source; see `Change`."""
+def update(  # noqa: C901  # one line for each property
+    core: Core, name: str, **change: Unpack[Change]
+) -> Source:
+    """Change the name, scope, priority, folder, team or owner of a source; see `Change`."""
     from registry.db.write.sources import change_source, rename_source, set_owner, set_team
 
     known = list_sources(core.reader, counted=False)
@@ -548,6 +552,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
             raise RoleNotFound(name=owner)
     if new_name is not None and new_name != source.name:
         check_name(new_name, [one for one in known if one.id != source.id])
+    path = _new_path(core, known, source, change.get("folder"))
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
     # On a server, the priority that an admin sets applies to all owners. A SQLite file has no
@@ -565,9 +570,28 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
             from registry.db.write.proposals import set_review
 
             set_review(connection, source.id, required=review)
-        project = project_of(scope, source.path)
-        change_source(connection, source.id, scope, priority, project, precedence)
+        if path != source.path:
+            from registry.db.write.sources import move_source
+
+            move_source(connection, source, path)
+        change_source(connection, source.id, scope, priority, project_of(scope, path), precedence)
     return next(one for one in list_sources(core.reader) if one.id == source.id)
+
+
+def _new_path(core: Core, known: Sequence[Source], source: Source, folder: str | None) -> str:
+    """Return the path that a source gets if its skills are in ``folder`` now."""
+    if folder is None:
+        return source.path
+    if core.host:
+        message = "the folder of a source can't be changed on a server: sync the new folder instead"
+        raise UsageProblem(message=message)
+    check_writable(source)
+    path, others = resolved(folder), [one for one in known if one.id != source.id]
+    for one in others:
+        if one.path == path:
+            raise SourceExists(name=one.name, path=path)
+    _check_folder(os.path.join(folder, ""), path, others)
+    return path
 
 
 def remove(

@@ -68,6 +68,35 @@ def test_remove_forgets_the_skills_and_leaves_the_folder(library, cli):
     assert cli("source", "remove", "mine").exit_code == 1
 
 
+def test_a_source_whose_folder_was_moved_keeps_the_history_of_its_skills(library, cli, tmp_path):
+    cli("update", "haiku", "--description", "Other words.")
+    cli("source", "update", "mine", "--priority", "7")
+    before = cli("history", "haiku").stdout
+    assert before.count("\n") == 2
+    moved = library.rename(tmp_path / "moved")
+    ran = cli("source", "update", "mine", "--folder", str(moved))
+    assert ran.stdout == f"Changed the source mine (personal, priority 7): {moved}\n"
+    assert ran.stderr == "To read it, run: skill-registry sync mine\n"
+    assert cli("sync").stdout.startswith("0 added, 0 updated, 0 moved, 0 removed, 4 unchanged")
+    assert cli("history", "haiku").stdout == before
+    cli("update", "haiku", "--description", "New words.")
+    assert "New words." in (moved / "haiku" / "SKILL.md").read_text()
+    assert cli("db", "check").exit_code == 0
+
+
+def test_a_source_gets_no_folder_that_is_missing_or_that_another_source_has(library, cli, tmp_path):
+    other = write_skill(tmp_path / "other" / "beta").parent
+    cli("sync", str(other), "--name", "other")
+    for folder, why in ((tmp_path / "no", "there is no such folder"), (other, "'other'")):
+        ran = cli("source", "update", "mine", "--folder", str(folder))
+        assert (ran.exit_code, ran.stdout) == (1, "")
+        assert why in ran.stderr
+    assert {line.split("\t")[3] for line in cli("source", "list").stdout.splitlines()} == {
+        str(library),
+        str(other),
+    }
+
+
 def test_discover_finds_the_folders_of_agents(cli, tmp_path, root):
     claude = tmp_path / "home" / ".claude" / "skills"
     claude.mkdir(parents=True)

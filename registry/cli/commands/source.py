@@ -281,6 +281,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
 @session_command(
     "skill-registry source update work --scope team --priority 10",
     "skill-registry source update office --ref v2        # fetched by the next sync",
+    "skill-registry source update work --folder ~/new/skills    # you moved the folder",
     group=command,
 )
 @click.argument("name", shell_complete=completion.sources)
@@ -292,6 +293,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     help="The new priority. With --as-admin it also counts between owners.",
 )
 @click.option("--name", "new_name", metavar="NEW", help="The new name.")
+@click.option("--folder", metavar="DIR", help="The new folder. The skills keep their history.")
 @click.option(
     "--ref",
     metavar="REF",
@@ -315,7 +317,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
 def update(
     session: Session, /, *, name: str, as_admin: bool, review: str | None, **change: Any
 ) -> None:
-    """Change a source's name, scope, priority, pinned version, team, owner or review.
+    """Change a source's name, scope, priority, folder, pinned version, team, owner or review.
 
     With --review required, skills that are published into the source, or changed through tools,
     wait as proposals ("proposal list"). Edits in the folder stay live; "check" names them.
@@ -326,8 +328,8 @@ def update(
     change["review"] = None if review is None else review == "required"
     if all(one is None for one in change.values()):
         raise click.UsageError(
-            "Nothing to change: give --scope, --priority, --name, --ref, --team, --owner or "
-            "--review."
+            "Nothing to change: give --scope, --priority, --name, --folder, --ref, --team, "
+            "--owner or --review."
         )
     with waiting(session.console, "asking"):
         source = session.registry.update_source(name, as_admin=as_admin, **change)
@@ -339,6 +341,8 @@ def update(
     session.answer(source, [done])
     if review == "required" and not session.as_json:
         session.console.note("To list the proposals that wait, run: skill-registry proposal list")
+    if change["folder"] is not None and not session.as_json:
+        session.console.note(f"To read it, run: skill-registry sync {shlex.quote(shown)}")
     if change["ref"] is not None and not session.as_json:
         session.console.note(f"To fetch it, run: skill-registry sync {shlex.quote(shown)}")
 

@@ -27,7 +27,7 @@ from registry.db.write.labels import record_labels, withdraw_yanked
 from registry.db.write.names import refresh_names, refresh_names_below
 from registry.db.write.skills import delete_retired
 from registry.errors import SourceExists, TrustOutdated
-from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
+from registry.model import SCOPES, SECURITY_CODES, Remote, Scope, Source
 
 _RANGE = 1_000_000
 """Size of the range of priorities; half of the range is below 0."""
@@ -128,6 +128,12 @@ def rename_source(connection: Connection, source_id: int, before: str, name: str
         connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
     record_audit(connection, "source changed", before, name=[before, name])
+
+
+def move_source(connection: Connection, source: Source, path: str) -> None:
+    """Change the folder of a source; its skills keep their history."""
+    connection.execute(update(sources).where(sources.c.id == source.id).values(path=path))
+    record_audit(connection, "source changed", source.name, path=[source.path, path])
 
 
 def set_team(connection: Connection, source_id: int, team: str | None) -> None:
