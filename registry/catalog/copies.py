@@ -77,11 +77,12 @@ Relation = Literal["identical", "differing", "alike"]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Skills that are copies or near-duplicates of each other, the newest first.
+    """Skills that are copies of each other, the newest first, or near-duplicates, by name.
 
     ``relation`` is ``identical`` if the skills have the same name and files. The relation is
     ``differing`` if the skills have the same name but not all have the same files. It is ``alike``
-    if the skills have different names and nearly the same text.
+    if the skills have different names and nearly the same text. The near-duplicates of one skill
+    don't include the skill itself.
     """
 
     name: str

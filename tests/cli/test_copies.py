@@ -165,6 +165,20 @@ def test_equal_places_of_a_name_are_not_called_different(cli, tmp_path):
     ]
 
 
+def test_no_near_duplicate_is_called_the_newest(cli, tmp_path):
+    """Their order is by name; and of those of one skill, the skill itself may be newer."""
+    steps = "Open the file. Read all the pages. Take out the tables. Check the sums. Write CSV. "
+    for number, (name, more) in enumerate((("pdf", ""), ("pdf-tables", "Then stop."))):
+        text = f"Takes {'all ' * number}tables out of PDF files."
+        folder = write_skill(tmp_path / "all" / name, description=text, body=f"{steps}{more}")
+        os.utime(folder / "SKILL.md", (OLD + number, OLD + number))
+    cli("sync", str(tmp_path / "all"))
+    for arguments in ((), ("pdf",), ("pdf-tables",)):
+        told = cli("copies", *arguments, "--format", "table").stdout
+        assert "near-duplicates under other names" in told
+        assert "newest" not in told
+
+
 def test_the_installed_copies_of_a_skill_are_named(copied, cli, tmp_path, monkeypatch):
     (tmp_path / "shop" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")

@@ -227,12 +227,10 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 def _mark(one: "Copies", skill: Skill) -> str:
     """Return how the files of a skill differ from those of the skills above it in the list."""
-    if one.relation == "identical":
+    if one.relation != "differing":
         return ""
     if skill is one.skills[0]:
         return "newest"
-    if one.relation == "alike":
-        return ""
     same = next(other for other in one.skills if other.tree_hash == skill.tree_hash)
     if same is skill:
         return "differs"
