@@ -153,6 +153,32 @@ def test_nothing_is_written_unasked(newcomer, home):
     assert not (home / ".cursor").exists()
 
 
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_several_clients_are_changed_after_one_question(newcomer, home, verb):
+    clients = ("--client", "claude", "--client", "cursor", "--client", "claude-code")
+    paths = [home / ".claude.json", home / ".cursor" / "mcp.json"]
+    if verb == "uninstall":
+        assert newcomer("mcp", "install", *clients, "--yes").exit_code == 0
+    before = [path.exists() and path.read_text() for path in paths]
+    asked = newcomer("mcp", verb, *clients)
+    assert asked.exit_code == 1
+    assert asked.stderr == "Error: Not a terminal; pass --yes to confirm.\n"
+    assert all(asked.stdout.count(str(path)) for path in paths)
+    assert [path.exists() and path.read_text() for path in paths] == before
+    ran = newcomer("mcp", verb, *clients, "--yes")
+    assert ran.exit_code == 0
+    assert ran.stderr.count("Wrote ") == 2
+    assert ["skills" in path.read_text() for path in paths] == [verb == "install"] * 2
+
+
+def test_a_client_whose_file_cannot_be_edited_does_not_stop_the_others(newcomer, home):
+    (home / ".claude.json").write_text("{ // mine\n}")
+    ran = newcomer("mcp", "install", "--client", "claude", "--client", "cursor", "--yes")
+    assert ran.exit_code == 1
+    assert ".claude.json was not changed" in ran.stderr
+    assert "skills" in (home / ".cursor" / "mcp.json").read_text()
+
+
 def test_a_file_with_comments_is_left_alone_and_the_snippet_is_printed(newcomer, home):
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()

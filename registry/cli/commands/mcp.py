@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -260,10 +260,14 @@ MAX_BYTES: Final = 64 << 20
 _client_options: Final = options.stack(
     click.option(
         "--client",
-        "name",
+        "names",
         type=_Client(list(CLIENTS)),
+        multiple=True,
         required=True,
-        help="The client to configure (claude is Claude Code; its agent's name works as well).",
+        help=(
+            "The client to configure (claude is Claude Code; its agent's name works as well). "
+            "Repeatable."
+        ),
     ),
     click.option(
         "--project",
@@ -274,7 +278,7 @@ _client_options: Final = options.stack(
 
 
 @session_command(
-    "skill-registry mcp install --client claude",
+    "skill-registry mcp install --client claude --client cursor",
     "skill-registry mcp install --client vscode --project --read-only",
     "skill-registry mcp install --client codex --yes",
     starts_new=True,
@@ -293,41 +297,38 @@ _client_options: Final = options.stack(
 def install(
     session: Session,
     *,
-    name: str,
+    names: tuple[str, ...],
     project: bool,
     toolsets: tuple[str, ...],
     personality: str | None,
     read_only: bool,
     yes: bool,
 ) -> None:
-    """Add the server to an MCP client's own configuration file.
+    """Add the server to the configuration files of MCP clients.
 
-    The change is shown before you are asked; without a terminal, --yes is required. The rest of the
-    file is not changed, and a backup is written next to it. If the file can't be edited safely,
+    All changes are shown before you are asked once; without a terminal, --yes is required. The rest
+    of a file is not changed, and a backup is written next to it. If a file can't be edited safely,
     such as JSON with comments, the command prints what to paste instead.
 
-    Exit status: 1 if the file was not written.
+    Exit status: 1 if a file was not written.
     """
-    console, client = session.console, CLIENTS[name]
     words = [
         *_given(("--db", _absolute(session.db)), ("--config", _absolute(session.config))),
         "mcp",
         *_given(*(("--toolset", one) for one in toolsets), ("--personality", personality)),
         *(["--read-only"] if read_only else []),
     ]
-    entry = client.entry(PROGRAM if project else _program(), words)
-    path = _path(client, project=project)
-    try:
-        before = _read(path, project=project)
-        after = client.added(before or "", entry)
-    except Unclear as error:
-        console.error(f"{path} was not changed: {error}. Add this by hand:")
-        console.write([escape.text(client.snippet(entry)).rstrip("\n")])
-        raise click.exceptions.Exit(Status.FAILED) from error
-    if before == after:
-        console.note(f"{escape.line(path)} already has the server.")
-        return
-    _change(session, path, before, after, project=project, yes=yes)
+    program = PROGRAM if project else _program()
+    _change(
+        session,
+        names,
+        lambda client, text: client.added(text, client.entry(program, words)),
+        done="already has the server",
+        by_hand="Add this by hand:",
+        snippet=lambda client: client.snippet(client.entry(program, words)),
+        project=project,
+        yes=yes,
+    )
 
 
 @session_command(
@@ -337,41 +338,76 @@ def install(
 )
 @_client_options
 @options.yes_option
-def uninstall(session: Session, *, name: str, project: bool, yes: bool) -> None:
-    """Remove the server from an MCP client's own configuration file.
+def uninstall(session: Session, *, names: tuple[str, ...], project: bool, yes: bool) -> None:
+    """Remove the server from the configuration files of MCP clients.
 
-    Only the entry that "mcp install" wrote is removed; the rest of the file is not changed. The
-    change is shown before you are asked; without a terminal, --yes is required. A backup is written
-    next to the file.
+    Only the entry that "mcp install" wrote is removed; the rest of a file is not changed. All
+    changes are shown before you are asked once; without a terminal, --yes is required. A backup is
+    written next to each file.
 
-    Exit status: 1 if the file was not written.
+    Exit status: 1 if a file was not written.
     """
-    path = _path(CLIENTS[name], project=project)
-    try:
-        before = _read(path, project=project)
-        after = CLIENTS[name].removed(before or "")
-    except Unclear as error:
-        told = f"{path} was not changed: {error}. Remove the server {SERVER!r} by hand."
-        raise click.ClickException(told) from error
-    if (before or "") == after:
-        session.console.note(f"{escape.line(path)} does not have the server.")
-        return
-    _change(session, path, before, after, project=project, yes=yes)
+    _change(
+        session,
+        names,
+        lambda client, text: client.removed(text),
+        done="does not have the server",
+        by_hand=f"Remove the server {SERVER!r} by hand.",
+        project=project,
+        yes=yes,
+    )
 
 
 def _change(
-    session: Session, path: str, before: str | None, after: str, *, project: bool, yes: bool
+    session: Session,
+    names: Sequence[str],
+    changed: Callable[[Client, str], str],
+    *,
+    done: str,
+    by_hand: str,
+    snippet: Callable[[Client], str] | None = None,
+    project: bool,
+    yes: bool,
 ) -> None:
-    """Show a change, ask, and write the file and its backup."""
-    _show(session.console, path, before or "", after)
-    confirm(session, "Write this change?", yes=yes)
-    try:
-        copy = _write(path, before, after, project=project)
-    except (OSError, Unclear) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise click.ClickException(f"{path} was not written: {reason}.") from error
-    kept = f"; the backup is {escape.line(copy)}" if copy else ""
-    session.console.note(f"Wrote {escape.line(path)}{kept}. Restart the client.")
+    """Show the changes of the clients' files, ask once, and write the files and their backups.
+
+    ``changed`` returns the new text of a client's file. If a file can't be changed, print
+    ``by_hand`` and the ``snippet``, and go on with the other files; the exit status is 1 then.
+    """
+    console, failed = session.console, False
+    changes: list[tuple[str, str | None, str]] = []
+    for name in dict.fromkeys(names):
+        client = CLIENTS[name]
+        path = _path(client, project=project)
+        try:
+            before = _read(path, project=project)
+            after = changed(client, before or "")
+        except Unclear as error:
+            failed = True
+            console.error(f"{path} was not changed: {error}. {by_hand}")
+            if snippet is not None:
+                console.write([escape.text(snippet(client)).rstrip("\n")])
+            continue
+        if (before or "") == after:
+            console.note(f"{escape.line(path)} {done}.")
+            continue
+        _show(console, path, before or "", after)
+        changes.append((path, before, after))
+    if changes:
+        question = "Write these changes?" if changes[1:] else "Write this change?"
+        confirm(session, question, yes=yes)
+    for path, before, after in changes:
+        try:
+            copy = _write(path, before, after, project=project)
+        except (OSError, Unclear) as error:
+            failed = True
+            reason = error.strerror if isinstance(error, OSError) else error
+            console.error(f"{path} was not written: {reason}.")
+            continue
+        kept = f"; the backup is {escape.line(copy)}" if copy else ""
+        console.note(f"Wrote {escape.line(path)}{kept}. Restart the client.")
+    if failed:
+        raise click.exceptions.Exit(Status.FAILED)
 
 
 def _given(*options: tuple[str, str | None]) -> Iterator[str]:
