@@ -372,6 +372,8 @@ def _check_usage(
         problem = f"--{doing[0]} and --{doing[1]} can't be combined."
     elif doing and agent:
         problem = f"--{doing[0]} covers all agents and can't be combined with --agent."
+        if doing == ["remove"]:
+            problem += " To keep a skill for some agents, pull it for these again afterwards."
     elif doing == ["remove"] and not given["names"]:
         problem = "--remove requires the names of the skills to remove."
     elif doing in (["frozen"], ["adopt"]) and chooses:
