@@ -469,7 +469,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
     ``arguments`` is the command line; some hints repeat it with another option.
     """
-    notes = " ".join(getattr(error, "__notes__", ()))
+    is_for_python = isinstance(error, errors.SourceUnclear)
+    notes = "" if is_for_python else " ".join(getattr(error, "__notes__", ()))
     if notes or type(error) in _WITH_ARGUMENTS:
         return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):

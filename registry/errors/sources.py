@@ -29,6 +29,8 @@ class SourceUnclear(RegistryError):
         to_read: bool = False,
     ) -> None:
         super().__init__(known=known, foreign=foreign, elsewhere=elsewhere, to_read=to_read)
+        if not (known or foreign or elsewhere):
+            self.add_note("To register a folder, call registry.sync(FOLDER).")
 
     def _details(self) -> str:
         if self.facts["foreign"]:

@@ -15,6 +15,7 @@ from registry.changes.review import proposing
 from registry.core import Core
 from registry.db.audit_context import audit_context
 from registry.db.read.skills import StoredSkill, by_place, places_of_name
+from registry.db.read.sources import list_sources
 from registry.errors import (
     HashNeeded,
     HashOutdated,
@@ -29,7 +30,7 @@ from registry.model import Diagnostic, Source, Value
 from registry.publish.packages import Package, differences, replace_files, shortened
 from registry.publish.proposals import propose
 from registry.sync.reading import security_errors
-from registry.sync.sources import check_ours, check_writable
+from registry.sync.sources import check_ours, check_writable, is_ours
 
 EVENT: Final = "skill published"
 """Name of the event that the audit log records for each published skill."""
@@ -78,6 +79,15 @@ class Published(Value):
     proposal: str | None
     dry_run: bool
     findings: tuple[Diagnostic, ...]
+
+
+def publishable(core: Core, limit: str | None = None) -> list[Source]:
+    """Return the sources into which a token may publish; ``limit`` is the token's source."""
+    return [
+        one
+        for one in list_sources(core.reader, counted=False)
+        if is_ours(core, one) and one.remote is None and limit in {None, one.name}
+    ]
 
 
 def plan(core: Core, wanted: Package, home: Source) -> Plan:

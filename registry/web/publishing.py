@@ -16,7 +16,6 @@ from registry.core import UNEXPECTED
 from registry.db.audit_context import audit_context
 from registry.db.read.proposals import Proposal
 from registry.db.read.skills import same_name
-from registry.db.read.sources import list_sources
 from registry.errors import RegistryError
 from registry.mcp.http import MAX_BYTES
 from registry.model import Source, record
@@ -26,7 +25,6 @@ from registry.publish.proposals import PACKING, Person
 from registry.publish.publishing import Published
 from registry.remotes.unpacking import TooMuch
 from registry.settings import Limits
-from registry.sync.sources import is_ours
 from registry.web.addresses import JSON
 from registry.web.answers import (
     PageContent,
@@ -209,13 +207,7 @@ def by(visit: Visit) -> Iterator[str]:
 
 def writable(visit: Visit) -> list[Source]:
     """Return the sources into which the visitor's token may publish."""
-    core, limit = visit.state.registry.core, visit.visitor.source
-    known = list_sources(core.reader, counted=False)
-    return [
-        one
-        for one in known
-        if is_ours(core, one) and one.remote is None and limit in {None, one.name}
-    ]
+    return publishing.publishable(visit.state.registry.core, visit.visitor.source)
 
 
 def target(visit: Visit, name: str, wanted: str | None) -> Source:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import secrets
 import threading
 from collections import OrderedDict
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from starlette.responses import Response
 
-from registry.errors import NotFound
+from registry.errors import NotFound, SourceNotFound
 from registry.mcp.fairness import FairThreads, Turns
 from registry.web.repositories import Repositories
 from registry.web.uploads import Uploads
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+LATE: Final = " This server reads the settings only when it starts."
+"""Text for the log if a token names a personality that the server doesn't know."""
 
 
 class Cache(Generic[T]):
@@ -171,6 +177,7 @@ class AppState:
         self.uploads = Uploads()
         self.receiving = Turns(RECEIVED, RECEIVED_OF_ONE)
         self.repositories = Repositories()
+        self._refused: set[str] = set()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a function that reads the database or the disk in a thread.
@@ -192,7 +199,13 @@ class AppState:
             return None
         try:
             self.registry.browse(token.personality, token.source)
-        except NotFound:
+        except NotFound as error:
+            if token.number not in self._refused:
+                self._refused.add(token.number)
+                late = "" if isinstance(error, SourceNotFound) else LATE
+                log.warning(
+                    "The token %s (%s) is refused: %s%s", token.name, token.number, error, late
+                )
             return None
         return Visitor(
             token.name,

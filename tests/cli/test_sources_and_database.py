@@ -196,6 +196,20 @@ def test_backup_writes_a_copy_that_works_and_overwrites_only_when_told(library, 
 
 
 @pytest.mark.file
+def test_a_copy_says_how_many_tokens_it_leaves_behind(library, cli, database, tmp_path):
+    copied = cli("db", "copy", str(database), str(tmp_path / "first.db"))
+    assert (copied.exit_code, copied.stderr) == (0, "")
+    for name in ("anna", "bob"):
+        assert cli("token", "create", name, "--read").exit_code == 0
+    copied = cli("db", "copy", str(database), str(tmp_path / "second.db"))
+    assert copied.exit_code == 0
+    assert "2 tokens were not copied. To create a new token, run: skill-registry token create" in (
+        copied.stderr
+    )
+    assert cli("--db", str(tmp_path / "second.db"), "token", "list").stdout == ""
+
+
+@pytest.mark.file
 def test_upgrade_says_what_it_did(cli, database):
     assert f"Created the database {database} (schema " in cli("db", "upgrade").stdout
     assert "is up to date" in cli("db", "upgrade").stdout

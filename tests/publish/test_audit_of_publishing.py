@@ -60,6 +60,24 @@ def test_publishing_approving_and_downloading_are_recorded_with_the_token(filled
     assert "bob" in published["by"]
 
 
+def test_the_list_names_who_made_a_change_before_its_details(filled, site, database):
+    _, bob = filled.tokens().create("bob", publish=True)
+    filled.update_source("mine", review=True)
+    put(site, zipped({"SKILL.md": document()}), token=bob)
+    (one,) = proposals.listed(filled.core)
+    proposals.approve(filled.core, one.id, one.tree_hash, Person("anna"))
+    role = audit_records(filled.core.reader, 1)[0].role
+    assert bool(role) is bool(filled.core.host)
+    listed = run("--db", str(database), "db", "audit").stdout.splitlines()
+    who = {line.split("\t")[2]: line.split("\t")[1] for line in listed}
+    assert who["skill proposed"] == (role or "bob")
+    assert who["proposal approved"] == (role or "anna")
+    assert who["token added"] == (role or "-")
+    table = run("--db", str(database), "db", "audit", "--format", "table").stdout
+    assert table.split().index("WHO") < table.split().index("WHAT")
+    assert role or " anna " in table
+
+
 def test_only_the_token_of_an_admin_reads_the_audit_log(filled, site, database):
     tokens = filled.tokens()
     for rights in ({}, {"write": True}, {"approve": True}, {**ALL, "source": "mine"}):

@@ -141,6 +141,26 @@ def test_a_source_that_is_a_checkout_takes_nothing(cli, mine, draft, tmp_path):
     assert "read-only" in refused.output
 
 
+@pytest.mark.both
+def test_a_new_token_without_a_source_names_the_sources_that_it_reaches(cli, mine, tmp_path):
+    (tmp_path / "team").mkdir()
+    mine.sync(str(tmp_path / "team"), name="team", scope="team")
+    made = cli("token", "create", "bob", "--publish")
+    number = mine.tokens().list()[-1].number
+    assert "can publish into all your sources: team (team), mine (personal)." in made.stderr
+    assert f"skill-registry token revoke {number}. Then create it again with --source" in (
+        made.stderr
+    )
+    both = cli("token", "create", "eve", "--write", "--approve").stderr
+    assert "can change and decide on proposals for all your sources: team" in both
+    reads = cli("token", "create", "anna", "--read").stderr
+    assert "shows all sources, also the personal ones: mine (personal)." in reads
+    for rights in (("--publish", "--source", "team"), ("--read", "--source", "team"), ("--admin",)):
+        assert "mine" not in cli("token", "create", "ada", *rights).stderr
+    mine.update_source("mine", scope="team")
+    assert "mine" not in cli("token", "create", "anna", "--read").stderr
+
+
 # Over HTTP
 
 
@@ -382,6 +402,18 @@ def test_the_command_shows_the_diff_and_replaces_what_it_showed(
     done = away("publish", str(draft), "--to", site.base, "--yes", "--json")
     assert json.loads(done.stdout[done.stdout.index("{") :])["replaced"] == first
     assert mine.get("haiku").description == "Short poems."
+
+
+def test_of_several_sources_the_command_names_its_own_option(
+    site, mine, shown, draft, away, tmp_path, monkeypatch
+):
+    (tmp_path / "team").mkdir()
+    mine.sync(str(tmp_path / "team"), name="team")
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", shown)
+    refused = away("publish", str(draft), "--to", site.base)
+    assert refused.exit_code == 1
+    assert "Name a source with --source NAME: mine, team." in refused.output
+    assert "?source" not in refused.output
 
 
 def test_the_token_comes_from_a_setting_or_from_the_store_of_git(

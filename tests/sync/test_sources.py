@@ -17,6 +17,7 @@ from registry.errors import (
 )
 from registry.settings import Settings
 from registry.sync.sources import MAX_NAME, suggest_name
+from tests.cli.conftest import run
 from tests.conftest import write_skill
 
 
@@ -151,6 +152,15 @@ class TestTarget:
     def test_to_the_only_source(self, registry, root):
         registry.add_source(str(root), name="mine")
         assert registry.create("alpha", description="D.").source == "mine"
+
+    def test_without_a_source_the_error_names_the_method_or_the_command(self, registry, database):
+        registry.create_database()
+        with pytest.raises(SourceUnclear, match="No sources are registered yet") as caught:
+            registry.create("alpha", description="D.")
+        assert caught.value.__notes__ == ["To register a folder, call registry.sync(FOLDER)."]
+        told = run("--db", str(database), "create", "alpha", "--description", "D.").stderr
+        assert "To register a folder, run: skill-registry sync FOLDER" in told
+        assert "registry.sync" not in told
 
     def test_of_several_to_the_one_that_is_named_or_set(self, two):
         with pytest.raises(SourceUnclear) as caught:

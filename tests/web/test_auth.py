@@ -13,6 +13,7 @@ from registry.settings import GlobalIngest, Personality, Settings
 from registry.web.app import Address
 from registry.web.auth import COOKIE, Trusted
 from registry.web.openapi import PATHS
+from tests.cli.conftest import run
 from tests.web.conftest import serving
 
 PROXY = Trusted("X-User", [ipaddress.ip_network("127.0.0.0/8")])
@@ -288,6 +289,29 @@ def test_of_copies_that_a_token_does_not_show_nothing_is_said(database, tmp_path
                 assert "twin" in told, path
                 assert "yonder" not in told, path
                 assert "also in" not in told, path
+
+
+def test_a_personality_that_the_server_does_not_know_yet_is_named_in_its_log(
+    registry, library, database, caplog
+):
+    settings = Settings(personalities={"finance": Personality(name="finance")})
+    with SkillRegistry.open(database, settings=settings) as later:
+        token, shown = later.tokens().create("finbot", personality="finance")
+    with serving(registry, host="0.0.0.0") as site:
+        for _ in range(2):
+            assert site.ask("/", Authorization=f"Bearer {shown}").text == INVALID
+    (told,) = [one.getMessage() for one in caplog.records if "is refused" in one.getMessage()]
+    assert f"The token finbot ({token.number}) is refused: No personality named 'finance'" in told
+    assert "reads the settings only when it starts" in told
+
+
+def test_a_new_token_with_a_personality_names_the_restart_that_a_server_needs(database, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("personalities: {finance: {}}\n")
+    given = ("--db", str(database), "--config", str(config))
+    made = run(*given, "token", "create", "finbot", "--read", "--personality", "finance")
+    assert made.exit_code == 0, made.output
+    assert "If you have added finance since then, restart 'skill-registry serve'." in made.stderr
 
 
 def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):

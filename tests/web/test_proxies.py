@@ -191,4 +191,4 @@ def test_it_warns_at_its_start_that_forwarding_the_port_publishes_the_catalogue(
         process.join(60)
         told = said.read()
         assert "publishes" not in told
-        assert f"A proxy forwards requests to http://127.0.0.1:{port}\n" in told
+        assert f"Listening on http://127.0.0.1:{port}\n" in told

@@ -158,6 +158,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
     from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
+    from registry.db.read.access import all_tokens
     from registry.db.read.sources import list_sources
 
     settings = session.settings
@@ -169,7 +170,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
         if after.host:
             _report_owner(session, after)
         copied = copy_all(before, after, progress)
-        path = after.path
+        path, tokens = after.path, len(all_tokens(before.reader))
         adopted = adopt_copied(before, after)
         others = (
             []
@@ -190,6 +191,13 @@ def copy(session: Session, *, source: str, target: str) -> None:
         session.console.note(f"Adopted for the next sync: {names}.")
     if others:
         session.console.note(of_others(others), "yellow")
+    if tokens:
+        were = "was" if tokens == 1 else "were"
+        session.console.note(
+            f"{formatting.count(tokens, 'token')} {were} not copied. To create a new token, run: "
+            "skill-registry token create NAME",
+            "yellow",
+        )
 
 
 def _report_owner(session: Session, backend: "Backend") -> None:
@@ -462,7 +470,8 @@ def audit(session: Session, *, limit: int) -> None:
 
     A server records each change with the role that made it. The records can't be changed, and "db
     prune" keeps them. Admins see all records, other roles only their own. For changes to skills,
-    see "history --who". In a pipe each line is a time, the role, the change and its subject.
+    see "history --who". In a pipe each line is a time, who made the change, the change and its
+    subject.
     """
     from registry.db.read.access import audit_records
 
@@ -479,10 +488,16 @@ def _detail(one: "AuditRecord") -> str:
     return ", ".join(changed)
 
 
+def _who(one: "AuditRecord") -> str:
+    """Return who made a change: the role on a server, else the name in the detail."""
+    detail = one.detail if isinstance(one.detail, dict) else {}
+    return one.role or str(detail.get("by") or detail.get("author") or "")
+
+
 AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
-    Column("ROLE", lambda one: one.role, only="table"),
-    Column("ROLE", lambda one: one.role or "-", only="plain"),
+    Column("WHO", _who, only="table"),
+    Column("WHO", lambda one: _who(one) or "-", only="plain"),
     Column("HOST", lambda one: one.host, only="table", drop=3),
     Column("TOOL", lambda one: one.tool, only="table", drop=4),
     Column("WHAT", lambda one: one.what, style="bold"),

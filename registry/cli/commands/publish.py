@@ -146,7 +146,8 @@ def _send(
     findings = [_finding(one) for one in reply.get("findings", ()) if isinstance(one, dict)]
     if status not in SUCCESS:
         found = reply.get("error")
-        message = found.get("message") if isinstance(found, dict) else None
+        message = str(found.get("message") or "") if isinstance(found, dict) else ""
+        message = message.replace("?source=NAME", "--source NAME")
         for line in draw_findings(session.console, findings, session.console.width):
             session.console.note(line)
         raise click.ClickException(f"{message or 'The server refused the skill.'} ({status})")

@@ -138,7 +138,7 @@ def serve(
     trusted = Trusted(trust_header, networks, personality) if trust_header else None
 
     def begun() -> None:
-        lines = [] if address.public is None else [f"A proxy forwards requests to {address.own}"]
+        lines = [] if address.public is None else [f"Listening on {address.own}"]
         console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *lines]))
         if address.is_open and trusted is None:
             url = escape.line(address.public or "")
@@ -229,6 +229,32 @@ def create(
     session.console.write([shown])
     until = f"valid until {token.expires_at}" if token.expires_at else "valid until it is revoked"
     session.console.note(f"The token is shown only once; {until}.")
+    if personality is not None:
+        session.console.note(
+            "A server reads the personalities only when it starts. If you have added "
+            f"{escape.line(personality)} since then, restart 'skill-registry serve'."
+        )
+    elif source is None and not admin:
+        _report_reach(session, token)
+
+
+def _report_reach(session: Session, token: "Token") -> None:
+    """Print the sources that a token without limits can change, or the personal ones it shows."""
+    from registry.publish.publishing import publishable
+
+    verbs = {"write": "change", "publish": "publish into", "approve": "decide on proposals for"}
+    if may := [verbs[right] for right in _rights(token)]:
+        sources = publishable(session.registry.core)
+        does = f"can {formatting.listed(may)} all your sources"
+    else:
+        sources = [one for one in session.registry.sources() if one.scope == "personal"]
+        does = "shows all sources, also the personal ones"
+    if sources:
+        names = formatting.some_refs([f"{one.name} ({one.scope})" for one in sources])
+        session.console.note(
+            f"This token {does}: {names}. To limit it to one source, run: skill-registry token "
+            f"revoke {token.number}. Then create it again with --source NAME."
+        )
 
 
 @session_command("skill-registry token list", group=token)
