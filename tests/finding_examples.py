@@ -40,7 +40,6 @@ MORE: Final[dict[str, Skill]] = {
     "hooks": more("hooks:\n  PreToolUse:\n    - command: ./brew.sh"),
     "key-spelling": front("Description: Makes tea."),
     "license-not-text": more("license: [MIT]"),
-    "name-hyphen-double": named("green--tea"),
     "name-hyphen-edge": named("tea-"),
     "name-not-text": named("[tea]"),
     "no-document": {"notes/readme.txt": "No skill.\n"},

@@ -192,7 +192,7 @@ def an_installed_copy_keeps_its_origin(ann, office):
     (personal,) = (line for line in said if line.startswith("slides\t"))
     assert f"reads it from {ann.home}/.claude/skills/slides (outdated)" in personal
     project, place = ann.path(".claude/skills/slides"), f"{ann.home}/.claude/skills/slides"
-    assert personal.endswith(f"of the same name from {project}; it loads the one in {place}")
+    assert f"of the same name from {project}; it loads the one in {place}, because" in personal
 
 
 def her_colleague_restores_what_the_lock_names(ann, bob, office):

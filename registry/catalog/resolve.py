@@ -1,7 +1,7 @@
 """Find the skill that a name or ref means; if there is none, suggest similar names."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
@@ -180,23 +180,10 @@ def version_of(
     found = version(reader, stored.uid, label)
     if found is None:
         known = [one.label for one in versions(reader, stored.uid) if one.state != "yanked"]
-        raise no_version(stored, label, known)
+        raise VersionNotFound(name=stored.skill.ref, label=label[:MAX_TOLD], known=known)
     if found.state == "yanked" and not (yanked and shows_yanked(reader, stored.source_id)):
         raise VersionYanked(stored.skill.ref, label, found.reason, found.replacement)
     return found
-
-
-def no_version(stored: StoredSkill, label: str, known: Sequence[str]) -> VersionNotFound:
-    """Return the error for a label that a skill doesn't have; it has the labels ``known``."""
-    origin = stored.skill.origin if stored.remote else None
-    return VersionNotFound(
-        name=stored.skill.ref,
-        label=label[:MAX_TOLD],
-        known=known,
-        source=stored.skill.source,
-        url=None if origin is None else origin.url,
-        folder=None if origin is None else origin.path,
-    )
 
 
 def not_found(reader: Reader, handle: str) -> SkillNotFound:
@@ -216,10 +203,8 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
 
 def lost(handle: str, gone: Tombstone) -> SkillGone:
     """Return the error for a skill that was removed."""
-    if gone.trash is not None:
-        return SkillInTrash(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
-    upstream = bool(gone.is_remote)
-    return SkillGone(handle[:MAX_TOLD], gone.since, gone.source, gone.place, is_remote=upstream)
+    kind = SkillGone if gone.trash is None else SkillInTrash
+    return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
 
 
 def is_storable(handle: str) -> bool:

@@ -204,7 +204,7 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
         message = f"it is listed, but {', '.join(others)} {have} the same name"
         return Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
     same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""
-    message = "nothing shadows or hides it"
+    message = "in the registry, nothing shadows or hides it"
     if has_errors and stored.remote:
         message = "it is listed, because 'source trust' accepted its security errors"
     elif has_errors:

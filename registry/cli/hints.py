@@ -1,7 +1,6 @@
 """Hints after errors: the commands that help."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from shlex import quote
@@ -33,43 +32,9 @@ def _source_unclear(error: errors.RegistryError) -> str:
 
 def _version_not_found(error: errors.RegistryError) -> str:
     name = quote(escape.line(error.facts["name"]))
-    if error.facts["url"] is not None:
-        return _version_upstream(error)
     if error.facts["known"]:
         return f"To list its versions, run: skill-registry version list {name}"
     return f"To add one, run: skill-registry version add {name} LABEL"
-
-
-_OUR_REMOTE: Final = re.compile(
-    r"(?P<base>https?://.+?)/git/(?:catalogue|(?P<skill>skill/.+))\.git/?"
-)
-"""The address of a git repository that `serve` offers."""
-
-_ENTRY: Final = re.compile(r"plugins/(?P<name>[^/]+)/skills/[^/]+")
-"""The folder of a skill in such a repository."""
-
-
-def _version_upstream(error: errors.RegistryError) -> str:
-    """Return the address of a version on a registry's git remote; "" for another remote source."""
-    url = error.facts["url"]
-    entry = _ENTRY.fullmatch(error.facts["folder"])
-    found = _OUR_REMOTE.fullmatch(url)
-    if entry is None or found is None:
-        return ""
-    tag = f"{entry['name']}/{error.facts['label']}"
-    if found["skill"] is not None:
-        source = quote(escape.line(error.facts["source"]))
-        pin = f"skill-registry source update {source} --ref {quote(escape.line(tag))}"
-        address = escape.line(f"{url}#{tag}")
-        return f"If it has this one, the address is {address}. To pin the source to it, run: {pin}"
-    address = escape.line(f"{found['base']}/git/skill/SOURCE/FOLDER.git#{tag}")
-    return f"The skill's page there shows the address of each version, such as {address}"
-
-
-def _skill_gone(error: errors.RegistryError) -> str:
-    if error.facts["is_remote"]:
-        return 'Copies that "pull" installed stay until you remove them with "pull --remove".'
-    return f"To restore it, run: skill-registry restore {quote(escape.line(error.facts['name']))}"
 
 
 def _skill_not_found(error: errors.RegistryError) -> str:
@@ -402,7 +367,7 @@ def _at_skill(error: errors.RegistryError) -> str:
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
     errors.AgentNotFound: "To list all agents, run: skill-registry agents",
-    errors.SkillGone: _skill_gone,
+    errors.SkillGone: "To restore it, run: skill-registry restore {name}",
     errors.SkillInTrash: "To restore it, run: skill-registry restore {name}",
     errors.SkillNotDeleted: (
         "To list its revisions, run: skill-registry history {name}. To restore one, run: "

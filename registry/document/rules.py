@@ -46,7 +46,8 @@ def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
     """Yield each rule of the specification that a name breaks: code, message and fix."""
     if is_strict(name):
         return
-    shown, slug = printable(name), slug_of(name, folder)
+    shown = printable(name)
+    slug = folder if is_strict(folder) else slug_of(name, folder)
     write = f"write `name: {slug}`"
     if len(name) > NAME_LENGTH:
         message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"

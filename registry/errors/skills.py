@@ -386,8 +386,7 @@ class ShorthandUnclear(SkillNotFound):
 class SkillGone(SkillNotFound):
     """The skill was removed at the time ``since``, from the folder ``place`` of ``source``.
 
-    ``source`` and ``place`` are empty if they are unknown. ``is_remote`` is True if ``source`` is a
-    remote source.
+    ``source`` and ``place`` are empty if they are unknown.
     """
 
     code = "skill_not_found"
@@ -396,24 +395,12 @@ class SkillGone(SkillNotFound):
     since: str
     source: str
     place: str
-    is_remote: bool
 
-    def __init__(
-        self,
-        name: str,
-        since: str,
-        source: str = "",
-        place: str = "",
-        *,
-        is_remote: bool = False,
-    ) -> None:
+    def __init__(self, name: str, since: str, source: str = "", place: str = "") -> None:
         facts = {"name": name, "since": since, "source": source, "place": place}
-        RegistryError.__init__(self, **facts, is_remote=is_remote, similar=())
+        RegistryError.__init__(self, **facts, similar=())
 
     def _details(self) -> str:
-        if self.facts["is_remote"]:
-            told = " It was in {place:q}. The remote source {source:q} no longer has it; its owner "
-            return self.fill(told + "may have withdrawn it.")
         return self.fill(" It was in {place:q}.") if self.facts["place"] else ""
 
 
@@ -463,27 +450,13 @@ class RevisionNotFound(NotFound):
 
 
 class VersionNotFound(NotFound):
-    """The skill has no version with this label.
-
-    Details: ``name``, ``label``, ``known`` labels, ``source``. If it is a remote source, ``url`` is
-    its address, and ``folder`` is the skill's folder there; otherwise they are None.
-    """
+    """The skill has no version with this label (details: ``name``, ``label``, ``known`` labels)."""
 
     sentence = "The skill {name:q} has no version {label:q}"
 
     name: str
     label: str
     known: Sequence[str]
-    source: str
-    url: str | None
-    folder: str | None
-
-    def __str__(self) -> str:
-        if self.facts["url"] is None:
-            return super().__str__()
-        only = "; it has only {known:list}." if self.facts["known"] else "."
-        told = "This registry has no version {label:q} of {name:q}" + only
-        return self.fill(told + " The server of its source may have other versions.")
 
     def _details(self) -> str:
         return self.fill("; it has {known:list}." if self.facts["known"] else "; it has none.")

@@ -121,7 +121,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
         message = f"{agent.name} also reads a skill of the same name from {places}"
         first = loaded_of(agent, [*here, *others])
         if first is not None:
-            message += f"; it loads the one in {first.place}"
+            message += f"; it loads the one in {first.place}, because {_BECAUSE[first.where]}"
         yield Diagnostic("agent", "warning", message)
 
 
@@ -138,7 +138,8 @@ def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]
                 f"{agent.name} reads {len(places)} skills named {name}; which of them it loads "
                 "is not documented."
                 if first is None
-                else f"{agent.name} loads {name} from {first.place}, not the others of its name."
+                else f"{agent.name} loads {name} from {first.place}, not the others of its name, "
+                f"because {_BECAUSE[first.where]}."
             )
 
 
@@ -156,6 +157,11 @@ _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "projec
 
 The agents' documentation states this.
 """
+
+_BECAUSE: Final[dict[Where, str]] = {
+    "global": "it prefers personal skills to a project's skills",
+    "project": "it prefers a project's skills to personal skills",
+}
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
-from registry.catalog.resolve import no_version, not_found, resolve, split_label
+from registry.catalog.resolve import not_found, resolve, split_label
 from registry.core import Core
 from registry.db.read.labels import version, versions
 from registry.db.read.skills import StoredSkill
@@ -21,6 +21,7 @@ from registry.errors import (
     UsageProblem,
     VersionExists,
     VersionInvalid,
+    VersionNotFound,
 )
 from registry.install.lockfile import read_lock
 from registry.install.provenance import owner
@@ -93,8 +94,7 @@ def set_state(
         stored = resolve(reader, handle)
         known = [one.label for one in versions(core.reader, stored.uid)]
         add = f"To add one, run: skill-registry version add {quote(stored.skill.ref)} LABEL"
-        has = f"it has {', '.join(known)}." if known else "it has none."
-        has += f" {add}" if not known and not stored.remote else ""
+        has = f"it has {', '.join(known)}." if known else f"it has none. {add}"
         raise UsageProblem(message=f"Name a version of the skill as NAME@LABEL; {has}")
     stored = resolve(reader, parts[0])
     if not as_admin:
@@ -103,7 +103,7 @@ def set_state(
     found = version(core.reader, stored.uid, label)
     if found is None:
         known = [one.label for one in versions(core.reader, stored.uid)]
-        raise no_version(stored, label, known)
+        raise VersionNotFound(name=stored.skill.ref, label=label, known=known)
     if state != "active" and told["reason"] is None:
         raise UsageProblem(message="Missing --reason TEXT; users of the version read it.")
     if (found.state, found.reason, found.replacement) == (state, *told.values()):

@@ -765,8 +765,6 @@ def _next(end: int, total: int) -> int | None:
 def _for_models(error: RegistryError) -> str:
     """Return the message of an error, with the name of a tool that helps the model."""
     hint = _HINTS.get(type(error), "")
-    if isinstance(error, SkillGone) and error.facts["is_remote"]:
-        hint = "Ask the user before you restore it."
     if type(error) is SkillNotFound and not error.facts["similar"]:
         hint = "Use search_skills to find skills for a task."
     return f"{error} {hint}".rstrip().encode("utf-8", "replace").decode()

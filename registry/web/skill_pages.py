@@ -181,7 +181,6 @@ def _deleted(visit: Visit, error: RegistryError) -> PageContent:
             "title": f"{named(**facts)}: deleted",
             "skill": facts,
             "at": gone.since,
-            "is_remote": bool(gone.is_remote and gone.trash is None),
             "restore": f"skill-registry restore {quote(gone.place or gone.name)}",
         },
     )

@@ -114,7 +114,10 @@ TABLE = [
         more('metadata:\n  claw: \'{"emoji": "T"}\''),
     ),
     Advice("name-upper-case", named("Tea"), "write `name: tea`", named("tea")),
-    Advice("name-characters", named("green_tea"), "write `name: green-tea`", named("green-tea")),
+    *(
+        Advice(code, named(name), "write `name: tea-set`", named("tea-set"), "tea-set", "tea-set")
+        for code, name in (("name-characters", "tea_set"), ("name-hyphen-double", "tea--set"))
+    ),
     Advice("name-characters", named("\uff01"), "write `name: tea`", named("tea")),
     Advice(
         "version-format",

@@ -162,7 +162,7 @@ def test_why_says_of_a_copy_what_stands_for_it(homes, registry):
     homes.sync()
     listed, copy = registry.why("pdf")
     assert [reason.message for reason in listed.reasons] == [
-        "nothing shadows or hides it; the same files are in agent-b/pdf"
+        "in the registry, nothing shadows or hides it; the same files are in agent-b/pdf"
     ]
     assert [reason.code for reason in copy.reasons] == ["copy"]
     assert not copy.listed

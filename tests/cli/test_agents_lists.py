@@ -158,7 +158,8 @@ def test_why_says_which_of_two_skills_of_one_name_claude_code_loads(cli, project
         assert cli("sync", str(folder / ".claude/skills")).exit_code == 0
     told = cli("why", "pdf", "--agent", "claude-code", "--json").stdout
     by_path = {one["path"]: one["reasons"][-1]["message"] for one in json.loads(told)}
-    loaded = f"it loads the one in {tmp_path}/home/.claude/skills/pdf"
+    because = "because it prefers personal skills to a project's skills"
+    loaded = f"it loads the one in {tmp_path}/home/.claude/skills/pdf, {because}"
     assert len(by_path) == 2
     assert all(told.endswith(loaded) for told in by_path.values())
     listed = cli("list", "-a", "claude-code").stderr
@@ -199,7 +200,8 @@ def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
         write_skill(base / "skills" / "haiku")
     cli("sync", str(home / ".claude/skills"), "--name", "claude")
     claude = (
-        f"Claude Code loads haiku from {home}/.claude/skills/haiku, not the others of its name.\n"
+        f"Claude Code loads haiku from {home}/.claude/skills/haiku, not the others of its name, "
+        "because it prefers personal skills to a project's skills.\n"
     )
     codex = "Codex reads 2 skills named haiku; which of them it loads is not documented.\n"
     assert claude in cli("list", "--agent", "claude-code").stderr

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 from shutil import which
 
@@ -266,6 +267,26 @@ def test_with_yes_it_is_mended_and_then_there_is_nothing_to_mend(root, tea, cli)
     assert cli("check", str(root), "--strict").exit_code == 0
 
 
+def test_what_could_not_be_fixed_is_counted_with_the_command_that_shows_it(root, tea, cli):
+    tea.write_text(BROKEN.replace("Green Tea", "Black_Tea"))
+    chosen = (str(root), "--select", "yaml-", "--select", "name-differs-from-folder")
+    for done in ("Fixed 1 skill.", "Nothing to fix."):
+        result = cli("check", *chosen, "--fix", "--yes")
+        again = f"skill-registry check {shlex.join(chosen)}"
+        assert result.stderr == f"{done}\n1 finding is left. To see it, run: {again}\n"
+    assert "name-differs-from-folder" in cli(*again.split()[1:]).stdout
+
+
+def test_all_findings_about_a_name_advise_the_same_name(root, tea, cli):
+    tea.write_text(GOOD.replace("name: green-tea", "name: Black_Tea"))
+    [one] = json.loads(cli("check", str(root), "--json").stdout)
+    fixes = {finding["code"]: finding["fix"] for finding in one["findings"]}
+    assert fixes == dict.fromkeys(
+        ("name-characters", "name-differs-from-folder", "name-upper-case"),
+        "write `name: green-tea`",
+    )
+
+
 def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
     result = cli("check", str(root), "--fix")
     assert result.exit_code == 1
@@ -319,7 +340,7 @@ def test_a_file_that_can_not_be_changed_costs_no_other(root, tea, skill, cli, mo
     assert [len(found) for found in taken] == [2]
     assert result.exit_code == 1
     assert "has changed on disk" in result.stderr
-    assert result.stderr.endswith("Fixed 1 skill.\n")
+    assert "\nFixed 1 skill.\n" in result.stderr
     assert 'note: "x: y"' in (root / "beta" / "SKILL.md").read_text()
     assert tea.read_text() == "Edited.\n"
 

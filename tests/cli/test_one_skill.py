@@ -87,7 +87,9 @@ def test_an_ambiguous_name_is_refused_with_refs_that_work(library, cli, skill):
 
 
 def test_why_says_that_a_skill_is_listed(library, cli):
-    assert cli("why", "haiku").stdout == ("haiku\tlisted\tnothing shadows or hides it\n")
+    assert cli("why", "haiku").stdout == (
+        "haiku\tlisted\tin the registry, nothing shadows or hides it\n"
+    )
 
 
 def test_why_explains_an_invalid_skill(library, cli):

@@ -127,22 +127,6 @@ def test_a_sync_counts_the_findings_of_what_it_read_and_names_check(root, skill,
     assert cli("sync").stderr == ""
 
 
-@pytest.mark.parametrize(("lost", "kept"), [(10, False), (11, True)])
-def test_a_source_keeps_its_skills_if_it_lost_more_than_ten_and_more_than_half(
-    root, skill, cli, lost, kept
-):
-    for number in range(lost + 4):
-        skill(f"skill-{number}")
-    cli("sync", str(root), "--name", "mine")
-    for number in range(lost):
-        shutil.rmtree(root / f"skill-{number}")
-    assert cli("sync").exit_code == kept
-    left = cli("list", "--format", "names").stdout.splitlines()
-    assert len(left) == (lost + 4 if kept else 4)
-    words = "more than 10 skills and more than half"
-    assert words in " ".join(cli("sync", "--help").stdout.split())
-
-
 def test_an_emptied_source_keeps_its_skills_and_fails_until_it_is_allowed(root, skill, cli):
     for number in range(3):
         skill(f"skill-{number}")

@@ -115,7 +115,8 @@ def test_findings_are_grouped_below_their_skill(library, terminal):
 def test_why_is_a_paragraph(library, terminal):
     out = terminal("why", "haiku", NO_COLOR="1").out
     assert (
-        out == f"haiku: listed\n  {library}/haiku\n  info listed\n    nothing shadows or hides it\n"
+        out
+        == f"haiku: listed\n  {library}/haiku\n  info listed\n    in the registry, nothing shadows or hides it\n"
     )
 
 

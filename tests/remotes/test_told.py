@@ -60,33 +60,6 @@ def test_an_unknown_source_is_answered_with_the_near_ones(registry, root):
     assert refused.value.facts["similar"] == ["minutes"]
 
 
-def test_a_skill_that_the_remote_source_no_longer_has_may_have_been_withdrawn(
-    registry, cli, upstream
-):
-    cli("sync", upstream.url)
-    shutil.rmtree(upstream.work / "skills" / "alpha")
-    upstream.commit()
-    cli("sync")
-    withdrawn = "The remote source 'team' no longer has it; its owner may have withdrawn it."
-    for command in ("show", "history"):
-        told = cli(command, "alpha").stderr
-        assert withdrawn in told
-        assert told.endswith('stay until you remove them with "pull --remove".\n')
-        assert "skill-registry restore" not in told
-    told = registry.toolset("native").call("read_skill", {"name": "alpha"})["error"]["message"]
-    assert told.endswith(f"{withdrawn} Ask the user before you restore it.")
-    assert cli("restore", "alpha").exit_code == 1  # there is no folder of the user yet
-
-
-def test_a_missing_version_of_a_remote_skill_may_be_at_its_server(cli, upstream):
-    cli("sync", upstream.url)
-    told = cli("pull", "alpha@2.0", "--agent", "claude-code").stderr
-    only = "This registry has no version '2.0' of 'alpha'. The server of its source may have other"
-    assert only in told
-    assert "version add" not in told
-    assert "version add" not in cli("version", "yank", "alpha").stderr
-
-
 def test_a_site_is_named_after_its_host_and_an_archive_after_its_file(
     registry, server, abroad, tmp_path
 ):

@@ -435,34 +435,6 @@ def test_another_registry_syncs_and_pulls_from_the_git_remote(wide, root, tmp_pa
         assert report.sources[0].fetched == ()  # an edit isn't a rewritten history
         wide.delete("secret")
         assert other.sync().removed == ("secret",)
-        with serving(other) as theirs:
-            page = theirs.ask("/skills/secret").text
-        assert "The remote source no longer has this skill" in page
-        assert "skill-registry restore" not in page
-
-
-@pytest.mark.file
-def test_a_version_that_only_the_server_has_is_found_at_the_address_that_is_told(
-    wide, root, tmp_path
-):
-    wide.add_version("beta", "1.0")
-    write_skill(root / "beta", body="More.\n")
-    wide.sync()
-    ours = ("--db", str(tmp_path / "other.db"))
-    with serving(wide) as site:
-        run(*ours, "sync", f"{site.base}/git/catalogue.git", "--name", "all")
-        told = run(*ours, "pull", "beta@1.0", "--to", str(tmp_path / "installed")).stderr
-        assert f"{site.base}/git/skill/SOURCE/FOLDER.git#beta/1.0" in told
-        run(*ours, "source", "remove", "all")
-        place = f"{site.base}/git/skill/mine/beta.git"
-        run(*ours, "sync", place, "--name", "one")
-        told = run(*ours, "pull", "beta@1.0", "--to", str(tmp_path / "installed")).stderr
-        assert f"If it has this one, the address is {place}#beta/1.0." in told
-        line = told.rpartition("run: skill-registry ")[2]
-        assert run(*ours, *line.split()).exit_code == 0
-        run(*ours, "sync")
-        run(*ours, "pull", "beta", "--to", str(tmp_path / "installed"))
-    assert "More." not in (tmp_path / "installed" / "beta" / "SKILL.md").read_text()
 
 
 def test_ten_thousand_skills_of_one_name_get_names_in_linear_time(monkeypatch):

@@ -1,9 +1,11 @@
 """`skill-registry check`: findings, their report, and `--fix`."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import click
@@ -201,6 +203,7 @@ def mend(
     skills = formatting.count(len(found), "skill")
     if not found:
         console.note("Nothing to fix.")
+        _note_left(session, targets, select, ignore)
         return
     confirm(session, f"Fix {skills}?", yes=yes)
     failed = 0
@@ -213,8 +216,28 @@ def mend(
             failed += 1
             console.error(f"{error} {hint(error)}".rstrip())
     console.note(f"Fixed {formatting.count(len(found) - failed, 'skill')}.")
+    _note_left(session, targets, select, ignore)
     if failed:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _note_left(
+    session: Session, targets: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+) -> None:
+    """Print how many errors and warnings are left, and the command that shows them."""
+    from registry.catalog.check import check
+
+    with waiting(session.console, "checking"):
+        found = Findings(check(session.registry.core, targets, select=select, ignore=ignore))
+    left = sum(one.number for one in found.tallies if one.first.finding.severity != "info")
+    if left:
+        chosen = [("--select", code) for code in select] + [("--ignore", code) for code in ignore]
+        words = ["skill-registry", "check", *targets, *chain.from_iterable(chosen)]
+        told, it = ("is", "it") if left == 1 else ("are", "them")
+        findings = formatting.count(left, "finding")
+        session.console.note(
+            f"{findings} {told} left. To see {it}, run: {escape.line(shlex.join(words))}"
+        )
 
 
 def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:

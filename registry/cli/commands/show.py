@@ -357,12 +357,6 @@ def diff(
 
 def _where(gone: "Tombstone", asked: str) -> str:
     """Return where a removed skill was, and the command that restores ``asked``."""
-    from registry.catalog.resolve import lost
-    from registry.cli.hints import hint
-
-    if gone.is_remote and gone.trash is None:
-        error = lost(gone.name, gone)
-        return f"{error} {hint(error)}"
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:

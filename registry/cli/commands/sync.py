@@ -58,8 +58,7 @@ MAX_NAMED: Final = 5
     "--allow-prune",
     is_flag=True,
     help=(
-        "Remove the skills of a source that is gone or empty, or that lost more than 10 skills and "
-        "more than half of its skills."
+        "Remove the skills of a source that is gone, empty, or lost more than half of its skills."
     ),
 )
 @options.yes_fetch_option
@@ -74,9 +73,8 @@ def command(
     TARGET is a source, a folder or an address ("source add --help" lists the forms); without one,
     all sources are synced. A new folder or address is registered as a source. If you give the short
     form owner/repo, the full address is shown for you to confirm. A skill that can't be read is
-    kept and marked invalid. A source that can't be fetched keeps its skills. A source that is gone
-    or empty also keeps them, unless you give --allow-prune. The same holds for a source that lost
-    more than 10 skills and more than half of its skills; if it lost fewer, they are removed.
+    kept and marked invalid. A source that can't be fetched keeps its skills. A source that is gone,
+    empty, or lost more than half of its skills also keeps them, unless you give --allow-prune.
 
     Exit status: 1 if a source could not be synced.
     """

@@ -255,7 +255,7 @@ class Tombstone(NamedTuple):
     or command noticed the removal.
 
     ``tree_hash`` is the hash of the skill's last files. ``trash`` is the skill's number in the
-    trash, if the registry deleted the skill. ``is_remote`` is 1 if the source is a remote source.
+    trash, if the registry deleted the skill.
     """
 
     uid: str
@@ -266,7 +266,6 @@ class Tombstone(NamedTuple):
     since: str
     tree_hash: str | None
     trash: str | None
-    is_remote: int = 0
 
     @property
     def place(self) -> str:
@@ -289,9 +288,8 @@ def latest_tombstone(
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
-        "SELECT g.uid, g.name, g.source, g.folder, g.created_at, g.since, g.tree_hash, g.trash, "
-        "CASE WHEN EXISTS (SELECT 1 FROM sources r WHERE r.name = g.source AND r.kind IS NOT NULL) "
-        "THEN 1 ELSE 0 END FROM gone g WHERE (g.name = ? OR g.uid = ? "
+        "SELECT g.uid, g.name, g.source, g.folder, g.created_at, g.since, g.tree_hash, g.trash "
+        "FROM gone g WHERE (g.name = ? OR g.uid = ? "
         "OR (g.source = ? AND (g.folder = ? OR g.name = ?))) "
         "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = g.uid AND s.live = 1) "
         "ORDER BY g.since DESC, g.uid",
