@@ -94,7 +94,7 @@ class Listing(click.Group):
 class Group(_WithExamples, Listing):
     """A group with examples at the end of its help, and with a fixed order of its commands.
 
-    Without a subcommand, it prints its help on stderr and fails, as Click's own groups do.
+    Without a subcommand, it prints its help and fails, as git does.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -200,8 +200,8 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
 def _help_alone(ctx: click.Context) -> None:
     """Print the help of a group that is called without a subcommand."""
     if ctx.invoked_subcommand is None:
-        ctx.ensure_object(Session).console.note(ctx.get_help())
-        ctx.exit(Status.USAGE)
+        ctx.ensure_object(Session).console.write([ctx.get_help()])
+        ctx.exit(Status.FAILED)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:

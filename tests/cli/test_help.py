@@ -4,7 +4,6 @@ import click
 
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, root
-from registry.cli.group import Group
 from tests.reference import GROUPS, helps, pages
 
 
@@ -46,15 +45,6 @@ def test_all_commands_of_this_version_are_there():
         *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),
         *(f"db {name}" for name in ("grant", "revoke", "grants", "audit")),
     }
-
-
-def test_a_group_without_a_command_prints_its_help_as_wrong_usage(newcomer):
-    groups = [path for path, one in ALL.items() if type(one) is Group]
-    for path in [(), *groups]:
-        ran = newcomer(*path)
-        assert (ran.exit_code, ran.stdout) == (2, ""), path
-        assert ran.stderr == newcomer(*path, "--help").stdout, path
-    assert len(groups) > 5
 
 
 def test_every_command_has_help_and_an_example():

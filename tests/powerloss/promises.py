@@ -60,8 +60,8 @@ def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
         if operation.gives:
             broken += _given_again(world, registry)
         if goes_on:
-            is_listed = outcome.get("beta", NOTHING)[1] is not None  # it may only be proposed
-            name = "beta" if is_listed else "other"
+            on_disk = outcome.get("beta", NOTHING)[0] is not None  # it may only be proposed
+            name = "beta" if on_disk else "other"
             registry.update(name, description="Later.")
             broken += _differences(world, registry)
     return Found(outcome, broken)
