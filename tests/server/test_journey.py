@@ -50,7 +50,8 @@ def her_skills_move_and_the_next_sync_works(world, ada):
     uses(ada, world.url("ada"))
     shutil.copytree(ada.path("~/.codex/skills/installer"), ada.path("~/team/skills/installer"))
     synced = ada.types("sync")
-    assert (synced.out.splitlines()[0], synced.err) == ("+ installer", "")
+    assert synced.out.splitlines()[0] == "+ installer"
+    assert synced.err == "Found 1 warning. To see it, run: skill-registry check\n"
     ada.types("update oncall style-guide --add-tag read-first")
     assert ada.types("undo --yes").out == "Undone: update oncall and 1 more skill\n"
     for name, team in (("team", "red"), ("agents", "blue")):

@@ -57,8 +57,8 @@ def test_who_owns_a_source_works_with_it_as_ever(alice, root):
     write_skill(root / "pdf", body="# Again\n")
     assert alice.sync().updated == ("pdf",)
     assert len(alice.history("pdf")) == 2
-    # The old revision of pdf. The one of new is its version 1.0.0, and contents belong to an admin.
-    assert alice.prune(keep=0) == (1, 0)
+    # The old revisions of pdf and of new; contents belong to an admin.
+    assert alice.prune(keep=0) == (2, 0)
     assert alice.check_database() == []
     alice.remove_source("mine")
     assert alice.sources() == []
