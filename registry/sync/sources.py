@@ -326,9 +326,7 @@ def add(
     isn't given, the source gets its name from the path ``telling``.
     """
     known = list_sources(core.reader)
-    for source in known:
-        if source.path == resolved(path) and source.host == core.host:
-            raise SourceExists(name=source.name, path=source.path)
+    _check_path_free(core, resolved(path), known)
     return _new(
         core,
         known,
@@ -533,7 +531,13 @@ def update(  # noqa: C901  # one line for each property
     core: Core, name: str, **change: Unpack[Change]
 ) -> Source:
     """Change the name, scope, priority, folder, team or owner of a source; see `Change`."""
-    from registry.db.write.sources import change_source, rename_source, set_owner, set_team
+    from registry.db.write.sources import (
+        change_source,
+        move_source,
+        rename_source,
+        set_owner,
+        set_team,
+    )
 
     known = list_sources(core.reader, counted=False)
     source = found_in(core, known, name)
@@ -571,8 +575,6 @@ def update(  # noqa: C901  # one line for each property
 
             set_review(connection, source.id, required=review)
         if path != source.path:
-            from registry.db.write.sources import move_source
-
             move_source(connection, source, path)
         change_source(connection, source.id, scope, priority, project_of(scope, path), precedence)
     return next(one for one in list_sources(core.reader) if one.id == source.id)
@@ -587,11 +589,16 @@ def _new_path(core: Core, known: Sequence[Source], source: Source, folder: str |
         raise UsageProblem(message=message)
     check_writable(source)
     path, others = resolved(folder), [one for one in known if one.id != source.id]
-    for one in others:
-        if one.path == path:
-            raise SourceExists(name=one.name, path=path)
+    _check_path_free(core, path, others)
     _check_folder(os.path.join(folder, ""), path, others)
     return path
+
+
+def _check_path_free(core: Core, path: str, known: Sequence[Source]) -> None:
+    """Raise `SourceExists` if one of this host's ``known`` sources has this path."""
+    for one in known:
+        if one.path == path and one.host == core.host:
+            raise SourceExists(name=one.name, path=one.path)
 
 
 def remove(
