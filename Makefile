@@ -22,6 +22,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where tests may install clients of others, from npm.
 export SKILL_REGISTRY_CLIENTS := $(abspath $(VENV))/clients
 
+# Tests that fail beside thousands of others are tried once more, alone. A test that passes then
+# depends on the load: its first failure is printed, so that you can repair it.
+define tried
+{ $(PYTEST) -o cache_dir=$(VENV)/cache-$(1) $(2) || { test $$? = 1 && \
+	echo "Trying the failed tests once more, alone." && \
+	$(PYTEST) -o cache_dir=$(VENV)/cache-$(1) $(2) -n 0 -x --last-failed --last-failed-no-failures none; }; }
+endef
+
 # What runs beside other things says all it has to say when it ends.
 define beside
 @said=$$($(1) 2>&1); status=$$?; printf '%s\n' "$$said"; exit $$status
@@ -89,10 +97,10 @@ test:  ## everything that must hold: style, types, tests with a file and with a 
 	@$(MAKE) --no-print-directory -j4 test-file test-server test-lint
 
 test-file: $(COMPILED) $(PROGRAMS) $(CLIENTS)
-	$(LONGER) $(PYTEST) -n 3
+	$(if $(LONGER),export $(LONGER);) $(call tried,file,-n 3)
 
 test-server: $(COMPILED) $(PROGRAMS) $(CLIENTS)
-	$(call beside,$(PYTEST) -n 2 --backend postgresql)
+	$(call beside,$(call tried,server,-n 2 --backend postgresql))
 
 test-lint: $(TOOLS)
 	$(call beside,$(MAKE) --no-print-directory lint)
