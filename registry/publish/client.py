@@ -1,10 +1,10 @@
-"""Publish to a registry at an address, and list its proposals: find the token, send, read."""
+"""Publish to a registry at an address, and review its proposals: find the token, send, read."""
 
 import json
 import os
 import subprocess
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from registry.core import Core
@@ -12,6 +12,7 @@ from registry.db.read.proposals import Proposal
 from registry.errors import RemoteInvalid, UsageProblem
 from registry.install.content import FileContent
 from registry.install.export import zipped
+from registry.model import SEVERITIES, Diagnostic, Severity
 from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
 from registry.remotes.http import OK, HttpClient
@@ -22,12 +23,23 @@ TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
 
 GIT_SECONDS: Final = 30.0
 
+SEE_OTHER: Final = 303
+"""The HTTP status after a decision; its address is the page of the proposal."""
+
 Reply = tuple[int, Any]
 """The HTTP status and the JSON value of an answer: an object, or a list of proposals."""
 
 
+class SentProposal(NamedTuple):
+    """A proposal that a server sent, with the findings of the check and the diff."""
+
+    proposal: Proposal
+    findings: list[Diagnostic]
+    diff: str
+
+
 class Publisher:
-    """Sends packages to one registry, and lists its proposals. ``url`` is its address.
+    """Sends packages to one registry, and reviews its proposals. ``url`` is its address.
 
     Raises `RemoteInvalid` for an invalid address, such as plain http to another machine.
     """
@@ -66,18 +78,45 @@ class Publisher:
         If ``every``, also return the decided proposals of others. Raises `RemoteProblem`.
         """
         url = f"{self._base}/proposals.json{'?all=1' if every else ''}"
-        status, found = self._reply("GET", url, b"", {}, list)
-        if status != OK:
+        found = self._answered("GET", url, b"", {}, list)
+        return [_proposal(one) for one in found if isinstance(one, dict)]
+
+    def proposal(self, number: str) -> SentProposal:
+        """Return a proposal with its findings and its diff. Raises `RemoteProblem`."""
+        found = self._answered("GET", f"{self._base}/proposals/{number}.json", b"", {}, dict)
+        findings = found.get("findings")
+        told = [finding_of(one) for one in findings or () if isinstance(one, dict)]
+        return SentProposal(_proposal(found), told, str(found.get("diff") or ""))
+
+    def decide(self, one: Proposal, decision: str, reason: str | None) -> Proposal:
+        """Approve or reject exactly the files of a proposal, and return it after the decision.
+
+        ``decision`` is approve or reject. Raises `RemoteProblem` if the server refuses it.
+        """
+        form = {"decision": decision, "tree_hash": one.tree_hash, "reason": reason or ""}
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        url = f"{self._base}/proposals/{one.id}.json"
+        self._answered("POST", url, urlencode(form).encode(), kind, dict)
+        return self.proposal(one.id).proposal
+
+    def _answered(
+        self, method: str, url: str, body: bytes, more: Mapping[str, str], kind: type
+    ) -> Any:
+        """Return the JSON value of an answer; raise `RemoteInvalid` if the server refuses."""
+        status, found = self._reply(method, url, body, more, kind)
+        if status not in {OK, SEE_OTHER}:
             error = found.get("error")
             said = error.get("message") if isinstance(error, dict) else None
             raise RemoteInvalid(url=url, reason=f"it answers {status}: {str(said).rstrip('.')}")
-        return [_proposal(one) for one in found if isinstance(one, dict)]
+        return found
 
     def _reply(
         self, method: str, url: str, body: bytes, more: Mapping[str, str], kind: type
     ) -> Reply:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **more}
         answer, said = self._client.send(method, url, body, headers)
+        if answer.status == SEE_OTHER:
+            return answer.status, {}
         kinds = kind if answer.status == OK else dict
         return answer.status, _read(url, answer.headers.get_content_type(), said, kinds)
 
@@ -86,6 +125,22 @@ def _proposal(facts: Mapping[str, Any]) -> Proposal:
     """Return a proposal that a server sent."""
     known = {key: None if (one := facts.get(key)) is None else str(one) for key in Proposal.KEYS}
     return Proposal(**known, source_id=0, folder="", uid=None, token=None)  # type: ignore[arg-type]
+
+
+def finding_of(facts: Mapping[str, Any]) -> Diagnostic:
+    """Return a finding that a server sent."""
+    severity: Severity = next(
+        (one for one in SEVERITIES if one == facts.get("severity")), "warning"
+    )
+    texts = [facts.get(key) for key in ("fix", "path")]
+    line = facts.get("line")
+    return Diagnostic(
+        str(facts.get("code")),
+        severity,
+        str(facts.get("message")),
+        line if isinstance(line, int) else None,
+        *(None if one is None else str(one) for one in texts),
+    )
 
 
 def _read(url: str, kind: str, body: bytes, wanted: type) -> Any:

@@ -217,7 +217,7 @@ def open_git(
         seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
         before = git.at(f"{seen}^{{commit}}") if known is not None else None
         notices: list[str] = []
-        if not git.fetch(commit, before) and not (ref is None and git.are_first(before, commit)):
+        if not git.fetch(commit, before) and not git.are_first(before, commit):
             notices.append(f"its history was rewritten: it no longer contains {before}")
         files, made_at = git.listed(commit, notices, part)
         yield Snapshot(commit, made_at, files, notices, partial(git.read, files))

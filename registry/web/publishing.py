@@ -367,7 +367,12 @@ def proposal(visit: Visit) -> PageContent | Response:
             "can_reject": is_pending and (visit.visitor.approve or _is_author(visit, one)),
             "csrf": _csrf(visit, one),
         },
-        lambda: {**record(one), "findings": record(findings), "diffs": record(changes)},
+        lambda: {
+            **record(one),
+            "findings": record(findings),
+            "diff": proposals.diff(core, one),
+            "diffs": record(changes),
+        },
     )
 
 

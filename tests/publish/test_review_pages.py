@@ -226,8 +226,8 @@ def test_an_author_follows_a_proposal_from_another_machine(
     published = away("publish", str(draft), "--to", site.base, "--yes")
     (made,) = proposals.listed(filled.core)
     assert f"{site.base}/proposals/{made.id}" in published.stdout
+    assert f"skill-registry proposal show {made.id} --to {site.base}" in published.stderr
     follow = f"proposal list --to {site.base}"
-    assert f"skill-registry {follow}" in published.stderr
     assert away(*follow.split()).stdout.rstrip("\n").split("\t")[-2:] == ["pending", ""]
     press(site, made, people["approver"], "reject", reason="Too broad.")
     line = away(*follow.split()).stdout.rstrip("\n").split("\t")
@@ -240,3 +240,48 @@ def test_an_author_follows_a_proposal_from_another_machine(
     refused = away(*follow.split())
     assert refused.exit_code == 1
     assert "This token is unknown or no longer valid" in refused.stderr
+
+
+def test_a_proposal_is_read_and_decided_from_another_machine(
+    site, people, one, filled, tmp_path, monkeypatch
+):
+    def away(name, verb, *more):
+        monkeypatch.setenv("SKILL_REGISTRY_TOKEN", people[name])
+        path = str(tmp_path / "away.db")
+        return run("--db", path, "proposal", verb, one.id, "--to", site.base, *more)
+
+    shown = away("author", "show").stdout
+    assert f"Proposal   {one.id}" in shown
+    assert "+description: Writes <b>poems</b>." in shown
+    here = json.loads(run("--db", filled.path, "proposal", "show", one.id, "--json").stdout)
+    assert json.loads(away("approver", "show", "--json").stdout)["diff"] == here["diff"] != ""
+    for name in ("author", "reader", "other"):
+        refused = away(name, "approve", "--yes")
+        assert refused.exit_code == 1, name
+        assert proposals.get(filled.core, one.id).state == "pending"
+    asked = away("approver", "approve")  # without a terminal
+    assert "+description: Writes <b>poems</b>." in asked.stdout
+    assert asked.exit_code == 1
+    done = away("approver", "approve", "--yes", "--reason", "Good.")
+    assert "Approved the request to" in done.stdout
+    assert filled.get("haiku").description == "Writes <b>poems</b>."
+    again = away("approver", "reject", "--yes")
+    assert again.exit_code == 1
+    assert "applied" in again.stderr
+    assert "Reason     Good." in away("author", "show").stdout
+    assert not (tmp_path / "away.db").exists()
+
+
+def test_a_proposal_on_a_server_is_rejected_with_a_reason(
+    site, people, one, filled, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", people["approver"])
+    reject = ("proposal", "reject", one.id, "--to", site.base, "--yes", "--reason", "Too broad.")
+    done = run("--db", str(tmp_path / "away.db"), *reject)
+    assert "Rejected the request to" in done.stdout, done.output
+    decided = proposals.get(filled.core, one.id)
+    assert (decided.state, decided.reason, decided.decided_by) == (
+        "rejected",
+        "Too broad.",
+        "approver",
+    )

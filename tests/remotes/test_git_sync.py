@@ -246,7 +246,8 @@ def test_a_rewritten_history_is_told_also_after_a_fetch_that_was_refused(registr
     assert told == f"its history was rewritten: it no longer contains {old}"
 
 
-def test_only_a_repository_that_never_had_a_history_may_replace_its_commit(registry, upstream):
+@pytest.mark.parametrize("pin", ["", "#main"])
+def test_only_a_repository_that_never_had_a_history_may_replace_its_commit(registry, upstream, pin):
     def replaced(*parents):
         tree = upstream.git("write-tree")
         commit = upstream.git("commit-tree", tree, *parents, "-m", "Replaced")
@@ -258,7 +259,7 @@ def test_only_a_repository_that_never_had_a_history_may_replace_its_commit(regis
         upstream.skill("skills/alpha", description=text)
         upstream.git("add", "--all")
 
-    registry.sync(upstream.url)
+    registry.sync(upstream.url + pin)
     root = upstream.head()
     edited("Two.")
     assert replaced() == ()

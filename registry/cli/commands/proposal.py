@@ -16,12 +16,18 @@ from registry.cli.session import Session
 
 if TYPE_CHECKING:
     from registry.db.read.proposals import Proposal
+    from registry.publish.client import Publisher, SentProposal
 
 _ID: Final = re.compile("[0-9a-f]{1,32}")
 
 reason_option: Final = click.option(
     "--reason", metavar="TEXT", help="Why; it is recorded with the decision."
 )
+
+to_option: Final = click.option(
+    "--to", "url", metavar="URL", help="The address of the server that has the proposal."
+)
+"""The option for a proposal of a server. The token is looked up as for ``publish --to``."""
 
 
 @click.group(
@@ -59,11 +65,9 @@ def list_(session: Session, *, every: bool, url: str | None) -> None:
     the state and the reason.
     """
     if url is not None:
-        from registry.publish.client import Publisher
-
-        session.starts_new = True  # this machine needs no database
+        server = _server(session, url)
         with waiting(session.console, "asking"):
-            found = Publisher(session.registry.core, url).proposals(every=every)
+            found = server.proposals(every=every)
     else:
         from registry.publish.proposals import listed
 
@@ -71,30 +75,52 @@ def list_(session: Session, *, every: bool, url: str | None) -> None:
     emit(session, found, COLUMNS, name=lambda one: one.id, nothing="No proposals wait for review.")
 
 
-@session_command("skill-registry proposal show 3f2a91c07b5d", group=command)
+@session_command(
+    "skill-registry proposal show 3f2a91c07b5d",
+    "skill-registry proposal show 3f2a91c07b5d --to https://skills.example.org",
+    group=command,
+)
 @click.argument("number", metavar="ID")
+@to_option
 @options.json_option
-def show(session: Session, *, number: str) -> None:
-    """Show a proposal: its author, the findings of the check, and the diff."""
+def show(session: Session, *, number: str, url: str | None) -> None:
+    """Show a proposal: its author, the decision, the findings of the check, and the diff."""
+    shown = _asked(session, _checked(number), url)
+    if session.as_json:
+        from registry.model import record
+
+        findings = [record(each) for each in shown.findings]
+        session.console.json({**record(shown.proposal), "findings": findings, "diff": shown.diff})
+        return
+    _show(session, shown)
+
+
+def _server(session: Session, url: str) -> "Publisher":
+    from registry.publish.client import Publisher
+
+    session.starts_new = True  # this machine needs no database
+    return Publisher(session.registry.core, url)
+
+
+def _asked(session: Session, number: str, url: str | None) -> "SentProposal":
+    """Return a proposal of this registry or of a server, with its findings and its diff."""
+    if url is not None:
+        server = _server(session, url)
+        with waiting(session.console, "asking"):
+            return server.proposal(number)
     from registry.publish import proposals
+    from registry.publish.client import SentProposal
 
     core = session.registry.core
     proposals.settle(core)
-    one = proposals.get(core, _checked(number))
-    if session.as_json:
-        wanted = proposals.proposed_package(core, one)
-        from registry.model import record
-
-        findings = [] if wanted is None else [record(each) for each in wanted.findings]
-        session.console.json({**record(one), "findings": findings, "diff": _diff(session, one)})
-        return
-    _show(session, one)
+    one = proposals.get(core, number)
+    wanted = proposals.proposed_package(core, one)
+    findings = [] if wanted is None else list(wanted.findings)
+    return SentProposal(one, findings, proposals.diff(core, one))
 
 
-def _show(session: Session, one: "Proposal") -> None:
-    from registry.publish import proposals
-
-    console = session.console
+def _show(session: Session, shown: "SentProposal") -> None:
+    console, one = session.console, shown.proposal
     facts = (
         ("Proposal", one.id),
         ("Change", f"{one.kind} {one.skill} in {one.source}"),
@@ -107,66 +133,87 @@ def _show(session: Session, one: "Proposal") -> None:
         ("Reason", one.reason),
     )
     console.write(f"{name:10} {escape.line(text)}" for name, text in facts if text is not None)
-    wanted = proposals.proposed_package(session.registry.core, one)
-    if wanted is not None:
-        warned = [each for each in wanted.findings if each.severity != "info" or session.verbose]
-        console.write(draw_findings(console, warned, console.width))
-    console.write(map(console.paint_diff, _diff(session, one).splitlines()))
-
-
-def _diff(session: Session, one: "Proposal") -> str:
-    from registry.publish import proposals
-
-    return proposals.diff(session.registry.core, one)
+    warned = [each for each in shown.findings if each.severity != "info" or session.verbose]
+    console.write(draw_findings(console, warned, console.width))
+    console.write(map(console.paint_diff, shown.diff.splitlines()))
 
 
 @session_command(
     "skill-registry proposal approve 3f2a91c07b5d",
     'skill-registry proposal approve 3f2a91c07b5d --reason "Looks good." --yes',
+    "skill-registry proposal approve 3f2a91c07b5d --to https://skills.example.org",
     group=command,
 )
 @click.argument("number", metavar="ID")
+@to_option
 @reason_option
 @click.option("--own", is_flag=True, help="Approve your own proposal. Only an admin can do this.")
 @options.yes_option
 @options.json_option
-def approve(session: Session, *, number: str, reason: str | None, own: bool, yes: bool) -> None:
+def approve(
+    session: Session, *, number: str, url: str | None, reason: str | None, own: bool, yes: bool
+) -> None:
     """Approve a proposal, so that its change is made.
 
     The command shows the proposal and asks. It accepts exactly the files that it showed, instead of
     the version on which they are based; if the skill has changed since, nothing is done. On a
     server, a role needs the right that "db grant ROLE --approve" gives. If the source is on another
-    machine, the next sync there makes the change.
+    machine, the next sync there makes the change. With --to, the token needs the right to approve.
     """
-    from registry.publish import proposals
-
-    core = session.registry.core
-    proposals.check_approver(core)
-    one = proposals.get(core, _checked(number))
-    if not yes:
-        _show(session, one)
-    confirm(session, f"Approve the {_request(one)}?", yes=yes)
-    by = proposals.local_person(core)
-    done = proposals.approve(core, one.id, one.tree_hash, by, reason=reason, own=own)
-    rest = "" if done.state == "applied" else "; its owner's next sync makes the change"
+    if url is not None and own:
+        raise click.UsageError("--own and --to can't be combined.")
+    done = _decide(session, "approve", number, url, reason, own=own, yes=yes)
+    rest = "; its owner's next sync makes the change" if done.state == "approved" else ""
     session.answer(done, [f"Approved the {_request(done)}{rest}"])
 
 
-@session_command('skill-registry proposal reject 3f2a91c07b5d --reason "Too broad."', group=command)
+@session_command(
+    'skill-registry proposal reject 3f2a91c07b5d --reason "Too broad."',
+    "skill-registry proposal reject 3f2a91c07b5d --to https://skills.example.org",
+    group=command,
+)
 @click.argument("number", metavar="ID")
+@to_option
 @reason_option
 @options.yes_option
 @options.json_option
-def reject(session: Session, *, number: str, reason: str | None, yes: bool) -> None:
+def reject(
+    session: Session, *, number: str, url: str | None, reason: str | None, yes: bool
+) -> None:
     """Reject a proposal. Nothing is changed, and the proposal stays in the list with --all."""
+    done = _decide(session, "reject", number, url, reason, own=False, yes=yes)
+    session.answer(done, [f"Rejected the {_request(done)}"])
+
+
+def _decide(
+    session: Session,
+    decision: str,
+    number: str,
+    url: str | None,
+    reason: str | None,
+    *,
+    own: bool,
+    yes: bool,
+) -> "Proposal":
+    """Show a proposal before its approval, ask, and return it after the decision."""
     from registry.publish import proposals
 
+    if url is None:
+        proposals.check_approver(session.registry.core)
+    shown = _asked(session, _checked(number), url)
+    one = shown.proposal
+    if not yes and decision == "approve":
+        _show(session, shown)
+    confirm(session, f"{decision.capitalize()} the {_request(one)}?", yes=yes)
+    if url is not None:
+        server = _server(session, url)
+        with waiting(session.console, "sending"):
+            return server.decide(one, decision, reason)
     core = session.registry.core
-    proposals.check_approver(core)
-    one = proposals.get(core, _checked(number))
-    confirm(session, f"Reject the {_request(one)}?", yes=yes)
-    done = proposals.reject(core, one.id, proposals.local_person(core), reason)
-    session.answer(done, [f"Rejected the {_request(done)}"])
+    by = proposals.local_person(core)
+    if decision == "reject":
+        return proposals.reject(core, one.id, by, reason)
+    return proposals.approve(core, one.id, one.tree_hash, by, reason=reason, own=own)
 
 
 def _request(one: "Proposal") -> str:

@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -14,7 +14,7 @@ from registry.cli.progress import waiting
 from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import SkillNotFound
-from registry.model import SEVERITIES, Diagnostic, Severity
+from registry.model import Diagnostic
 from registry.text import quoted
 
 DONE: Final = {
@@ -122,7 +122,7 @@ def _send(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    from registry.publish.client import Publisher
+    from registry.publish.client import Publisher, finding_of
     from registry.publish.packages import read_package
 
     core = session.registry.core
@@ -143,7 +143,7 @@ def _send(
     elif status in SUCCESS and not dry_run:
         with waiting(session.console, "sending"):
             status, reply = publisher.send(wanted, source=source, if_match=None, dry_run=False)
-    findings = [_finding(one) for one in reply.get("findings", ()) if isinstance(one, dict)]
+    findings = [finding_of(one) for one in reply.get("findings", ()) if isinstance(one, dict)]
     if status not in SUCCESS:
         found = reply.get("error")
         message = str(found.get("message") or "") if isinstance(found, dict) else ""
@@ -156,25 +156,9 @@ def _send(
     _answer(session, outcome, ref, number, reply, findings, dry_run=dry_run, url=url.rstrip("/"))
     if number and not dry_run and not session.as_json:
         session.console.note(
-            "To see the decision and its reason, run: skill-registry proposal list "
-            f"--to {shlex.quote(escape.line(url))}"
+            "To see the decision and its reason, run: skill-registry proposal show "
+            f"{number} --to {shlex.quote(escape.line(url))}"
         )
-
-
-def _finding(facts: dict[str, Any]) -> Diagnostic:
-    """Convert a server's JSON object to a finding."""
-    severity: Severity = next(
-        (one for one in SEVERITIES if one == facts.get("severity")), "warning"
-    )
-    texts = [facts.get(key) for key in ("fix", "path")]
-    line = facts.get("line")
-    return Diagnostic(
-        str(facts.get("code")),
-        severity,
-        str(facts.get("message")),
-        line if isinstance(line, int) else None,
-        *(None if one is None else str(one) for one in texts),
-    )
 
 
 def _show_diff(session: Session, text: str) -> None:
