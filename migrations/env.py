@@ -3,11 +3,13 @@
 from alembic import context
 
 from registry.db.open import engine_at
-from registry.db.schema import SEARCH_TABLES, metadata
+from registry.db.schema import COUNTED, SEARCH_TABLES, metadata
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
-    """Leave to the migrations what they write in SQL: full-text tables, a server's own."""
+    """Leave to the migrations what they write in SQL: what only a file or only a server has."""
+    if kind == "index" and name == COUNTED:
+        return False
     own = (SEARCH_TABLES, "data_version", "hosts", "teams", "content_uses", "leases")
     return not (kind == "table" and name is not None and name.startswith(own))
 

@@ -1,9 +1,12 @@
 """How often an operation asks the database: a name is resolved once, and the value handed down."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
 
+from registry.catalog import browse
+from registry.db.read.listing import Filters
 from registry.disk.walk import Walk
 
 
@@ -162,3 +165,25 @@ def test_the_history_of_a_skill_is_found_without_going_through_all_contents(libr
     assert library.history("skill-1")
     assert any(step.startswith("SEARCH c USING") for step in plans), plans
     assert [step for step in plans if step.startswith("SCAN") and "VIRTUAL" not in step] == []
+
+
+def test_many_skills_are_counted_without_reading_their_rows(library, monkeypatch):
+    """The rows are long; an index has all that is counted."""
+    reader = type(library.core.backend.reader)
+    rows, plans = reader.rows, []
+
+    def ask(self, sql, parameters=()):
+        if "count(*)" in sql:
+            plans.extend(step for *_, step in rows(self, f"EXPLAIN QUERY PLAN {sql}", parameters))
+        return rows(self, sql, parameters)
+
+    monkeypatch.setattr(reader, "rows", ask)
+    monkeypatch.setattr(browse, "FEW", 3)  # more than these are not read by their ids
+    view = library.browse()
+    assert view.facets("", Filters(updated_since="2001-01-01")).statuses[0].count == 20
+    assert view.source_counts()["mine"].listed == 20
+    assert sum(size.skills for size in view.sizes()) == 20
+    assert library.list(status="invalid", limit=0).total == 0
+    skills = [step for step in plans if re.match(r"(SCAN|SEARCH) s\b", step)]
+    assert len(skills) >= 5
+    assert [step for step in skills if "COVERING INDEX ix_skills_counted" not in step] == []

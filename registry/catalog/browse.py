@@ -147,7 +147,7 @@ class Browse(CatalogView):
         """Count each value of each facet among the listed skills; with a query, among its hits."""
         reader = self.core.reader
         if not queries:
-            return listing.facets(reader, self.condition(self._matching(wanted)))
+            return listing.facets(reader, self.condition(self._matching(wanted), counts=True))
         from registry.catalog.search.find import places
 
         return listing.facets(
@@ -379,9 +379,9 @@ class Browse(CatalogView):
             return self.condition(self.filters(Filters(all=True)))
         return self.condition(self.filters(Filters()))
 
-    def condition(self, chosen: Filters) -> Condition:
-        """Return the SQL condition for filters that `filters` returned."""
-        return where(self.core.reader, chosen, self.core.reader.visibility)
+    def condition(self, chosen: Filters, *, counts: bool = False) -> Condition:
+        """Return the SQL condition for filters that `filters` returned; see `where`."""
+        return where(self.core.reader, chosen, self.core.reader.visibility, counts=counts)
 
 
 def _as_seen(source: Source, skills: int) -> Source:

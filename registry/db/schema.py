@@ -403,3 +403,9 @@ Index("ix_labels_tree_hash", labels.c.tree_hash)
 
 SEARCH_TABLES = "search_"
 """Prefix of the names of the full-text tables; see `db.interface.IndexPart`, `text.segment`."""
+
+COUNTED = "ix_skills_counted"
+"""Index of a SQLite file with all columns that counts read; see the migration 0032.
+
+A server has no such index, because its indexes refuse long texts.
+"""

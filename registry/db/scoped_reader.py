@@ -59,7 +59,7 @@ class ScopedReader(Reader):
         self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
         self.own, self.digest, self.listed = reader.own, reader.digest, reader.listed
-        self.own_yanked = reader.own_yanked
+        self.own_yanked, self.counted = reader.own_yanked, reader.counted
         self.semantic = reader.semantic
 
     @property

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import ClassVar, Final, NamedTuple
 
 from registry.db.interface import Condition, Reader
-from registry.db.read.skills import BY_NAME
+from registry.db.read.skills import BY_NAME, FROM
 from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Value
 
 
@@ -47,9 +47,9 @@ def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
     def load(reader: Reader) -> list[FindingCount]:
         rows = reader.rows(
             "SELECT d.code, d.severity, count(*), count(DISTINCT d.skill_id) "
-            f"FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
-            f"JOIN sources src ON src.id = s.source_id WHERE {condition[0]} "
-            "GROUP BY d.code, d.severity",
+            # With `+`, SQLite reads the findings in the order of their codes.
+            "FROM diagnostics d WHERE +d.skill_id IN "
+            f"(SELECT s.id FROM {FROM} WHERE {condition[0]}) GROUP BY d.code, d.severity",
             list(condition[1]),
         )
         found = [FindingCount(*row) for row in rows]

@@ -1,11 +1,12 @@
 """Listings, counts, facets, and the list of skills for models; filters become SQL conditions."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
+from heapq import nsmallest
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
@@ -175,11 +176,13 @@ def where(
     *,
     elsewhere: bool = False,
     ids: bool = True,
+    counts: bool = False,
 ) -> tuple[str, list[object]]:
     """Return the SQL condition on ``s`` (skills) and ``src`` (sources), and its values.
 
     If ``elsewhere``, it selects only skills of projects that the ``visibility`` doesn't show. If
-    ``ids``, it also checks the ids of the filters; otherwise the caller must check them.
+    ``ids``, it also checks the ids of the filters; otherwise the caller must check them. If
+    ``counts``, the condition is for a statement that counts many skills.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -209,16 +212,17 @@ def where(
         marks = ", ".join("?" * len(filters.any_tags))
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
         values.extend(map(tag_key, filters.any_tags))
+    time = reader.counted if counts else "{}"
     for column, operator, value in (
         ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
         ("lower(s.category)", "=", filters.category and filters.category.lower()),
         ("s.status", "=", filters.status),
         ("src.scope", "=", filters.scope),
         ("src.name", "=", filters.source),
-        ("s.created_at", ">=", filters.created_since),
-        ("s.created_at", "<=", filters.created_until),
-        ("s.updated_at", ">=", filters.updated_since),
-        ("s.updated_at", "<=", filters.updated_until),
+        (time.format("s.created_at"), ">=", filters.created_since),
+        (time.format("s.created_at"), "<=", filters.created_until),
+        (time.format("s.updated_at"), ">=", filters.updated_since),
+        (time.format("s.updated_at"), "<=", filters.updated_until),
     ):
         if value is not None:
             clauses.append(f"{column} {operator} ?")
@@ -517,26 +521,27 @@ def _facets(reader: Reader, condition: Condition) -> Facets:
         f"WHERE {name} IS NOT NULL GROUP BY {name}"
         for name in ("kinds", "categories", "created", "updated")
     )
-    found: dict[str, Counter[str]] = {}
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for facet, value, number, scope, status in reader.rows(sql, list(condition[1])):
         if facet == "places":
             for name, part in (("sources", value), ("scopes", scope), ("statuses", status)):
-                found.setdefault(name, Counter())[part] += number
+                found[name][part] += number
         else:
-            found.setdefault(facet, Counter())[value] += number
-    levels = found.setdefault("security", Counter())
-    levels["none"] = sum(found.get("statuses", {}).values()) - levels.total()
+            found[facet][value] = number
+    levels = found["security"]
+    levels["none"] = found["statuses"].total() - levels.total()
     found["security"] = +levels
     return Facets(**{name: _ordered(name, counts) for name, counts in found.items()})
 
 
 def _ordered(name: str, counts: Mapping[str, int]) -> tuple[Facet, ...]:
-    some = [Facet(value, count) for value, count in counts.items()]
     if name == "security":
-        return tuple(sorted(some, key=lambda one: SECURITY_LEVELS.index(one.value)))
-    if name in {"created", "updated"}:
-        return tuple(sorted(some, key=lambda one: one.value))
-    return tuple(sorted(some, key=lambda one: (-one.count, one.value))[:MOST])
+        some = sorted(counts.items(), key=lambda one: SECURITY_LEVELS.index(one[0]))
+    elif name in {"created", "updated"}:
+        some = sorted(counts.items())
+    else:
+        some = nsmallest(MOST, counts.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(Facet(*one) for one in some)
 
 
 class Rank(NamedTuple):

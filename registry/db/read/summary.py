@@ -68,8 +68,11 @@ def stats(reader: Reader) -> Stats:
             " ORDER BY min(src.strength)"
         )
         origin = reader.rows(
-            f"SELECT coalesce(src.url, s.installed), count(*) FROM {FROM} "
-            f"WHERE {visibility.visible} AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
+            f"SELECT src.url, count(*) FROM {FROM} "
+            f"WHERE {visibility.visible} AND src.url IS NOT NULL GROUP BY src.url "
+            f"UNION ALL SELECT s.installed, count(*) FROM {FROM} WHERE {visibility.visible} "
+            "AND src.url IS NULL AND s.id IN (SELECT c.id FROM skills c "
+            "WHERE c.installed IS NOT NULL) GROUP BY s.installed"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
     sources, oldest, newest = synced[0] if synced else (0, None, None)
@@ -148,7 +151,10 @@ def state_of_skills(reader: Reader) -> str:
         "version FROM sources ORDER BY id"
     )
     live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
-    copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
+    # With `+live`, SQLite doesn't choose an index of all live skills.
+    copies = (
+        "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND +live = 1 ORDER BY id + 0"
+    )
     newest = (f"SELECT max(id) FROM {table}" for table in ("diagnostics", "labels"))
     parts = (live, held, copies, notices, *newest, sources)
     found = reader.many([(sql, ()) for sql in parts])

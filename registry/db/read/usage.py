@@ -24,10 +24,12 @@ class UsageCount(Value):
 
 
 def _select(reader: Reader, rest: str, *values: object) -> list[UsageCount]:
+    # SQLite doesn't reorder a CROSS JOIN, so it reads only the skills with counts.
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         "u.last_listed_at, u.last_found_at, u.last_read_at "
-        f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE {rest}",
+        "FROM usage u CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
+        f"WHERE s.uid = u.uid AND {rest}",
         values,
     )
     return [UsageCount(*row) for row in rows]

@@ -37,6 +37,7 @@ class SqliteReader(Reader):
     in_json_array = "IN (SELECT value FROM json_each(?))"
     json_each = "json_each({})"
     json_item = "json_extract(e.value, '$[{}]')"
+    counted = "+{}"
     index = Fts5Index()
 
     def __init__(self, path: str) -> None:
