@@ -119,7 +119,7 @@ def test_the_page_about_publishing_and_review_works_as_it_is_written(
             assert done.returncode == 0, (text, done.stdout, done.stderr)
             said.append(done.stdout + done.stderr)
     printed = "".join(said)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     for each in (
         "Would create",
         "Published release-notes",
@@ -130,7 +130,7 @@ def test_the_page_about_publishing_and_review_works_as_it_is_written(
         '"what": "version yanked"',
     ):
         assert each in printed, each
-    assert said[5].count("It lists secret tickets.") == 1
+    assert said[6].count("It lists secret tickets.") == 1
     pinned = tmp_path / "project" / "skills" / "release-notes" / "SKILL.md"
     assert "Lists changes." not in pinned.read_text()
 
