@@ -129,7 +129,7 @@ def together(visit: Visit) -> PageContent:
     usable = [one.skill for one, name in zip(skills, names, strict=True) if name]
     others = [one.skill for one, name in zip(skills, names, strict=True) if not name]
     signs = view.signs(usable)
-    lines = list(pull_lines([*filter(None, names)]))
+    lines = list(pull_lines(visit, [*filter(None, names)]))
     return PageContent(
         "together.html",
         lambda: {

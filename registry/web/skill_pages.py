@@ -103,7 +103,7 @@ def skill(visit: Visit) -> PageContent:
     shown = labelled(detail, label)
     git = in_git(visit, stored) if is_offered and why.listed else None
     name = pull_name(visit, shown.ref, git, label) if is_offered else None
-    install = list(pull_lines([name] if name else []))
+    install = list(pull_lines(visit, [name] if name else []))
     clients: list[Mapping[str, str]] = []
     if is_offered and label is None:  # only `pull` can install a version
         command = f"npx skills add {visit.base}/s/{addresses.of_ref(detail.ref)}"
@@ -252,11 +252,18 @@ def pull_name(visit: Visit, ref: str, git: InGit | None, label: str | None = Non
     return git.url if label is None else f"{git.url}#{git.entry}/{label}"
 
 
-def pull_lines(names: Sequence[str]) -> Iterator[Mapping[str, str]]:
-    """Yield the names of some agents, each with the command that installs skills for the agent."""
-    end = "-- " if any(name.startswith("-") for name in names) else ""
+def pull_lines(visit: Visit, names: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the names of some agents, each with the command that installs skills for the agent.
+
+    On the server's own machine, the command names the database. So it also works for a visitor with
+    another home folder or another registry.
+    """
+    path = visit.state.registry.path
+    is_named = visit.visitor.is_local and is_for_this_machine(visit) and "***" not in path
+    program = ["skill-registry", *(("--db", path) if is_named and path.isprintable() else ())]
+    end = ["--"] if any(name.startswith("-") for name in names) else []
     for agent in AGENTS if names else ():
-        command = f"skill-registry pull --global --agent {agent} {end}{join(names)}"
+        command = join([*program, "pull", "--global", "--agent", agent, *end, *names])
         yield {"agent": agents()[agent].name, "command": command}
 
 

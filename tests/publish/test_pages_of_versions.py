@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from tests.conftest import write_skill
-from tests.web.conftest import commands, serving
+from tests.web.conftest import commands, pull_line, serving
 
 pytestmark = pytest.mark.both
 
@@ -35,14 +35,14 @@ def unzipped(answer):
 
 
 @pytest.mark.parametrize("ref", ["tea", "mine/tea"])
-def test_the_page_of_a_version_shows_its_files_and_leads_only_to_them(site, ref):
+def test_the_page_of_a_version_shows_its_files_and_leads_only_to_them(site, tea, ref):
     page = site.get(f"/skills/{ref}@1.10%2Bhot")
     assert "Brew 1.10+hot" in page.text
     assert "Brew None" not in page.text
     assert "This is version <bdi>1.10+hot</bdi>" in page.text
     assert "shows only the findings of its SKILL.md" in page.page.text  # files aren't read again
     first, *others = commands(page)
-    assert first == "skill-registry pull --global --agent claude-code tea@1.10+hot"
+    assert first == pull_line(tea, "tea@1.10+hot")
     assert all("npx" not in one for one in others)  # its addresses name no version
     links = page.page.links
     assert {"/skills/tea", "/history/tea", "/download/tea%401.10%2Bhot.skill"} <= set(links)

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import threading
@@ -93,6 +94,12 @@ def commands(answer):
     """Return the lines of a page that are there to be copied."""
     found = re.findall(r'<div class="command"><code[^>]*>(.*?)</code>', answer.text, re.DOTALL)
     return [html.unescape(re.sub(r"</?span>", "", one)) for one in found]
+
+
+def pull_line(registry, names, agent="claude-code"):
+    """Return the command that a page on this machine offers."""
+    program = shlex.join(["skill-registry", "--db", registry.path])
+    return f"{program} pull --global --agent {agent} {names}"
 
 
 class Page(HTMLParser):

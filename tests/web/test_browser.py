@@ -6,10 +6,7 @@ What is asked of it needs the dependency group ``browser`` and a Chromium on the
 import pytest
 
 from tests.conftest import write_skill
-from tests.web.conftest import NARROW, WIDE, fits, serving
-
-PULL = "skill-registry pull --global --agent claude-code sums"
-
+from tests.web.conftest import NARROW, WIDE, fits, pull_line, serving
 
 OPPOSITE = pytest.mark.parametrize(
     ("size", "scripts"),
@@ -22,7 +19,8 @@ OPPOSITE = pytest.mark.parametrize(
 
 
 @OPPOSITE
-def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
+def test_find_read_compare_and_copy_the_pull_line(lively, registry, tab, size, scripts):
+    pull = pull_line(registry, "sums")
     page = tab(size, java_script_enabled=scripts, permissions=["clipboard-read", "clipboard-write"])
     page.goto(lively.base)
     page.get_by_label("Search skills").fill("columns of a table")
@@ -34,11 +32,11 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     assert page.get_by_role("heading", level=1).inner_text() == "sums"
     assert page.get_by_role("heading", name="Sums", exact=True).is_visible()
     line = page.locator(".command code").first
-    assert line.inner_text() == PULL
+    assert line.inner_text() == pull
     if scripts:
         page.get_by_role("button", name="Copy: For Claude Code").click()
         page.get_by_text("Copied").wait_for()
-        assert page.evaluate("navigator.clipboard.readText()") == PULL
+        assert page.evaluate("navigator.clipboard.readText()") == pull
     else:
         assert page.get_by_role("button", name="Copy").count() == 0
     page.get_by_role("link", name="History").click()

@@ -112,10 +112,16 @@ def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, li
 def test_the_pull_line_of_a_page_does_what_it_says(environment, library, tmp_path):
     with served(environment) as (port, _, _):
         _, text = ask(port, "/skills/sums")
-    (line, *_) = re.findall(r"skill-registry (pull [^<]+)", re.sub(r"</?span>", "", text))
-    ran = program.run(shlex.split(line), environ=environment, cwd=tmp_path)
-    assert ran.status == 0, ran.err
-    assert (tmp_path / "home" / ".claude" / "skills" / "sums" / "SKILL.md").exists()
+    (line, *_) = re.findall(
+        r"skill-registry (--db [^<]+ pull [^<]+)", re.sub(r"</?span>", "", text)
+    )
+    for home in ("home", "another"):
+        place = tmp_path / home
+        place.mkdir(exist_ok=True)
+        own = {"HOME": str(place), "SKILL_REGISTRY_DB": str(place / "own.db")}
+        ran = program.run(shlex.split(line), environ={**environment, **own}, cwd=tmp_path)
+        assert ran.status == 0, ran.err
+        assert (place / ".claude" / "skills" / "sums" / "SKILL.md").exists()
 
 
 def test_elsewhere_it_needs_a_token_first(environment, library):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import write_skill
-from tests.web.conftest import NARROW, WIDE, commands, fits, serving
+from tests.web.conftest import NARROW, WIDE, commands, fits, pull_line, serving
 
 
 @pytest.fixture
@@ -54,10 +54,9 @@ def test_copies_with_the_same_files_are_said_to_be_identical(registry, tmp_path)
 
 
 @pytest.mark.both
-def test_one_command_installs_all_chosen_skills(copied):
+def test_one_command_installs_all_chosen_skills(copied, registry):
     answer = copied.get("/install", ref=["letters-0", "other/sums"])
-    line = "skill-registry pull --global --agent claude-code letters-0 other/sums"
-    assert commands(answer)[0] == line
+    assert commands(answer)[0] == pull_line(registry, "letters-0 other/sums")
     told = copied.get("/install.json", ref=["letters-0", "mine/broken"]).json
     assert told["not_offered"] == ["broken"]
     assert told["install"][0]["command"].endswith(" letters-0")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import write_skill
 from tests.people import Person
-from tests.web.conftest import commands, serving
+from tests.web.conftest import commands, pull_line, serving
 
 PUBLIC = "https://skills.example.org"
 
@@ -95,11 +95,11 @@ def test_the_command_of_a_version_installs_that_version_on_another_machine(
     assert "Adds up" in visitor.path("~/.claude/skills/sums/SKILL.md").read_text()
 
 
-def test_a_page_of_this_machine_has_the_short_command(registry, library):
+def test_a_page_of_this_machine_names_the_database(registry, library):
     for public in (None, "http://localhost:9"):
         with serving(registry, public=public) as site:
             answer = site.get("/skills/sums")
-            assert commands(answer)[0] == "skill-registry pull --global --agent claude-code sums"
+            assert commands(answer)[0] == pull_line(registry, "sums")
             assert "netrc" not in answer.text
 
 

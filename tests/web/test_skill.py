@@ -11,10 +11,10 @@ import pytest
 from registry.install.imports import read_archive
 from registry.settings import Limits
 from tests.conftest import write_skill
-from tests.web.conftest import CODE, IMAGE, rewrite, serving
+from tests.web.conftest import CODE, IMAGE, pull_line, rewrite, serving
 
 
-def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
+def test_a_skill_is_shown_with_all_that_is_known_of_it(site, registry):
     answer = site.get("/skills/sums")
     page = answer.page
     for word in ("Adds up the columns", "1.2.0", "MIT", "reference", "scripts/sum.py", "logo.png"):
@@ -23,7 +23,7 @@ def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
     assert ("img", {"src": "/raw/sums?path=logo.png", "alt": "a picture"}) in page.elements
     assert "/files/sums?path=scripts%2Fsum.py" in page.links
     assert '<span class="p-n">x</span>' in answer.text
-    assert "skill-registry pull --global --agent claude-code sums" in page.text
+    assert pull_line(registry, "sums") in page.text
     assert f'"url": "{site.base}/mcp"' in page.text
 
 
@@ -37,7 +37,7 @@ def test_the_same_as_json(site, registry):
     assert [one["number"] for one in told["revisions"]] == [1]
     page = site.get("/skills/sums").page.text
     lines = {one["agent"]: one["command"] for one in told["install"]}
-    assert lines["Codex"] == "skill-registry pull --global --agent codex sums"
+    assert lines["Codex"] == pull_line(registry, "sums", "codex")
     assert lines["npx skills"] == f"npx skills add {site.base}/s/sums"
     assert all(line in page for line in lines.values())
     assert site.get("/skills/mine/broken.json").json["install"] == []
@@ -339,7 +339,7 @@ def test_what_is_held_back_is_looked_at_and_not_offered(site, registry, tmp_path
     page = site.get("/skills/evil").page
     assert "agents don't see it" in page.text
     assert not {"/download/evil.skill", "#get"} & set(page.links)
-    assert "skill-registry pull" not in page.text
+    assert "pull --global" not in page.text
     assert site.get("/skills/evil.json").json["install"] == []
     assert site.get("/skills/evil.json").json["clients"] == []
     registry.trust_source("evil")
