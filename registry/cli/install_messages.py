@@ -237,14 +237,15 @@ def _security_of(
             yield name, one
 
 
-def confirm_errors(
-    session: Session, target: "InstallTarget", skills: "Sequence[Skill]"
+def report_dangers(
+    session: Session, target: "InstallTarget", skills: "Sequence[Skill]", *, asks: bool
 ) -> "Sequence[SecurityFinding]":
-    """Before skills with security errors are installed, ask on a terminal; return the errors.
+    """Print the security findings of skills before they are installed, and return the findings.
 
-    The errors are printed first. Skills that are already installed with the same files are left
-    out. There is no question about skills of remote sources: the user has trusted these files, or
-    `pull` refuses the skill because it is quarantined.
+    Skills that are already installed with the same files are left out. If ``asks``, ask the user
+    whether to install skills with security errors. There is no question about skills of remote
+    sources: the user has trusted these files, or `pull` refuses the skill because it is
+    quarantined.
     """
     from registry.install.lockfile import read_lock
 
@@ -256,12 +257,11 @@ def confirm_errors(
     for source in dict.fromkeys(one.source for one in new):
         names = {one.tree_hash or "": one.name for one in new if one.source == source}
         for name, finding in _security_of(session, source, names):
-            if finding.severity == "error":
-                report_security(session.console, name, finding)
-                shown.append(finding)
-                if source not in remote:
-                    dangerous[name] = None
-    if dangerous:
+            report_security(session.console, name, finding)
+            shown.append(finding)
+            if finding.severity == "error" and source not in remote:
+                dangerous[name] = None
+    if dangerous and asks:
         have = "has" if len(dangerous) == 1 else "have"
         them = "it" if len(dangerous) == 1 else "them"
         question = f"{some_refs(list(dangerous))} {have} security errors. Install {them} anyway?"

@@ -14,8 +14,8 @@ from registry.cli import completion, escape, formatting, options
 from registry.cli.formatting import fit, some_refs
 from registry.cli.group import session_command
 from registry.cli.install_messages import (
-    confirm_errors,
     explain,
+    report_dangers,
     report_fetched,
     report_origins,
     report_strange,
@@ -253,9 +253,9 @@ def pull(
     an address offers several skills, give their names after it, or use --skill or --all; on a
     terminal you are asked. --list shows them all, and marks skills that are quarantined or have
     security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
-    source of each installed skill and its security findings are printed. On a terminal, you are
-    asked before one of your own skills with security errors is installed, unless you add --yes.
-    A quarantined skill is not installed before you trust it with "source trust".
+    security findings of each skill are printed before it is installed, its source afterwards. On a
+    terminal, you are asked before one of your own skills with security errors is installed, unless
+    you add --yes. A quarantined skill is not installed before you trust it with "source trust".
 
     --agent installs into the agent's folder in this project (the git checkout around the current
     folder, else the current folder); with --global into its folder for all projects. Several agents
@@ -427,8 +427,9 @@ def _act(
     is_new = how.adopt or not pulling.is_locked(target) or any(":" in name for name in names)
     if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
-    if chosen and may_ask and not how.dry_run and is_terminal(session):
-        shown += confirm_errors(session, target, chosen)
+    if chosen:
+        asks = may_ask and not how.dry_run and is_terminal(session)
+        shown += report_dangers(session, target, chosen, asks=asks)
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
         if chosen is not None:
