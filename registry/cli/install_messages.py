@@ -378,6 +378,26 @@ def report_fetched(
             )
 
 
+def report_still_read(
+    session: Session,
+    target: "InstallTarget",
+    done: "Sequence[InstallResult]",
+    agents: Sequence[str],
+) -> None:
+    """Print the other folders in which agents still find a skill that was removed for them."""
+    from registry.disk.agents import expand, find_agent
+
+    for result in done if agents else ():
+        folder = os.path.basename(result.path)
+        for one in map(find_agent, agents):
+            places = [] if target.is_global else one.project_places
+            places += filter(None, map(expand, one.personal_places))
+            found = [os.path.join(target.path, place, folder) for place in places]
+            if left := [escape.line(path) for path in dict.fromkeys(found) if os.path.isdir(path)]:
+                text = f"{one.name} still has {escape.line(folder)}, because it also reads: {', '.join(left)}"
+                session.console.note(text, "yellow")
+
+
 def report_strange(session: Session, target: "InstallTarget") -> None:
     """Print the addresses in the lock file for which no current version is known."""
     from registry.install.provenance import strange_addresses

@@ -11,13 +11,15 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.read.skills import quarantined
+from registry.disk.agents import agents
 from registry.disk.atomic import Place, digest_of, digest_of_link, open_named, remove_tree
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
-from registry.errors import DatabaseProblem, PullRefused, RegistryError
+from registry.errors import DatabaseProblem, PullRefused, RegistryError, UsageProblem
 from registry.install import lockfile, staging
 from registry.install.content import (
     FileContent,
+    content_as_locked,
     content_of,
     diff_summary,
     edit_summary,
@@ -320,15 +322,23 @@ class InstallPlan:
     def _quarantined(self) -> Collection[tuple[str, str]]:
         return quarantined(self._core.reader)
 
-    def remove(self, folder: str) -> InstallResult:
-        """Remove the folders and links of an installed skill, except edited folders."""
+    def remove(self, folder: str, ids: Collection[str] = ()) -> InstallResult:
+        """Remove the folders and links of an installed skill, except edited folders.
+
+        If there are ``ids``, remove it only for these agents; other agents keep it. Raises
+        `UsageProblem` if the skill isn't installed for one of them, or if another agent reads the
+        same folder.
+        """
         entry = self.locked[folder]
+        now = self.without(folder, ids) if ids else None
+        stay = [] if now is None else self._known_paths(now, folder)
         install_paths = self._known_paths(entry, folder)
-        path = install_paths[0].path_of(folder)
+        gone = [one for one in install_paths if one.path not in {each.path for each in stay}]
+        path = (gone or install_paths)[0].path_of(folder)
         parts = []
         lost = []
         edits: dict[str, str] = {}
-        for one in install_paths:
+        for one in gone:
             found = self.found(one, folder)
             if found is not None and found not in known_digests(entry, one):
                 told = self._edits(folder, entry, one)
@@ -338,13 +348,51 @@ class InstallPlan:
                 edits[one.label] = found
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
+        entries: Sequence[FileContent] | None = ()
+        for one in stay:  # a link to a folder that is removed becomes a copy
+            found = self.found(one, folder)
+            if not one.is_link and one.link and found == digest_of_link(one.link):
+                entries = content_as_locked(self._core, entry.name, entry.tree_hash)
+                parts.append(TargetChange(one.label, found, ""))
+        if entries is None:
+            return InstallResult(entry.ref, path, "failed", _NOT_SO)
         edits = self._keep_edits(folder, edits)
         missing = _missing(install_paths, folder)
-        if parts and not self._swap_all(folder, parts, (), None):
+        if not parts:
+            self.note(folder, now)
+        elif not self._swap_all(folder, parts, entries, now):
             return InstallResult(entry.ref, path, "edited")
-        self.note(folder, None)
         self._record_replaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
+
+    def without(self, folder: str, ids: Collection[str]) -> Locked | None:
+        """Return the lock entry of a skill without these agents; None if no other agent has it.
+
+        Raises the errors of `remove`.
+        """
+        entry = self.locked[folder]
+        names = {one.id: one.name for one in agents().values()}
+        if strange := [names[one] for one in ids if one not in entry.agents]:
+            have = ", ".join(names[one] for one in entry.agents)
+            where = f"; it is installed for {have}" if have else ""
+            message = f"{entry.name} is not installed for {', '.join(strange)}{where}"
+            raise UsageProblem(message=message)
+        left = tuple(one for one in entry.agents if one not in ids)
+        if not left:
+            return None
+        labels = self._target.labels(ids)
+        for label in labels:
+            if sharing := [one for one in left if self._target.labels([one]) == [label]]:
+                these = [names[one] for one in ids if self._target.labels([one]) == [label]]
+                more = " ".join(f"--agent {one}" for one in sharing)
+                message = (
+                    f"{', '.join([*these, *(names[one] for one in sharing)])} read the same "
+                    f"folder, {label}, so they have {entry.name} together. To remove it from all "
+                    f"of them, add {more}"
+                )
+                raise UsageProblem(message=message)
+        is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"
+        return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
 
     def begin(self) -> None:
         """Add the changes on disk of an interrupted pull to the lock entries.

@@ -124,9 +124,15 @@ def _pull_one(
 def remove(
     core: Core, target: InstallTarget, names: Sequence[str], options: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Remove the installed skills in these folders, and their links; edited skills stay."""
+    """Remove the installed skills in these folders, and their links; edited skills stay.
+
+    If ``options`` have agents, remove the skills only for these agents; see `InstallPlan.remove`.
+    """
     with open_transaction(core, target, options) as work:
-        return [work.remove(folder) for folder in names]
+        if options.agents:
+            for folder in names:  # after an error, nothing must have changed
+                work.without(folder, options.agents)
+        return [work.remove(folder, options.agents) for folder in names]
 
 
 def restore_from_lock(

@@ -398,6 +398,7 @@ def test_what_makes_no_sense_is_said(library, cli):
         (["haiku", "--personality", "x"], "No personality named 'x'"),
         (["haiku", "--frozen"], "all skills in the lock file"),
         (["--check", "--agent", "codex"], "combined with --agent"),
+        (["--remove", "--agent", "codex"], "requires the names"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
     ]:
         ran = cli("pull", *typed)
@@ -634,3 +635,75 @@ def test_a_pull_asks_on_a_terminal_before_it_installs_errors_and_always_prints_t
     assert [
         one["ref"] for one in json.loads(cli("list", "--security", "error", "--json").stdout)
     ] == ["evil"]
+
+
+def agents_of(folder):
+    return json.loads((folder / "skills.lock.json").read_text())["skills"]["haiku"]["agents"]
+
+
+@pytest.mark.parametrize("how", [[], ["--copy"]])
+def test_a_skill_is_removed_from_one_agent_and_that_is_undone(library, cli, project, how):
+    cli("pull", "haiku", "-a", "claude-code,windsurf,codex", *how)
+    claude, shared = project / ".claude/skills/haiku", project / ".agents/skills/haiku"
+    before = claude.is_symlink(), shared.exists()
+    planned = cli("pull", "--remove", "haiku", "-a", "windsurf", "--dry-run")
+    place = project / ".windsurf/skills/haiku"
+    assert planned.stdout == f"removed\thaiku\t{place}\n"
+    assert (place / "SKILL.md").exists()
+    assert cli("pull", "--remove", "haiku", "-a", "windsurf").stdout == planned.stdout
+    assert (os.path.lexists(place), agents_of(project)) == (False, ["claude-code", "codex"])
+    assert cli("pull", "--check").exit_code == 0
+    assert cli("undo", "--yes").stderr.endswith("\nhaiku comes back in 1 place.\n")
+    assert (place / "SKILL.md").exists()
+    assert (claude.is_symlink(), shared.exists()) == before
+    # the folder with the files belongs to the agent that loses them
+    assert cli("pull", "--remove", "haiku", "-a", "codex").exit_code == 0
+    assert (os.path.lexists(shared), agents_of(project)) == (False, ["claude-code", "windsurf"])
+    assert [claude.is_symlink(), place.is_symlink()] == [False, False]
+    assert (claude / "SKILL.md").read_bytes() == (place / "SKILL.md").read_bytes()
+    assert cli("pull", "--frozen").stdout.startswith("unchanged\t")
+    assert cli("undo", "--yes").exit_code == 0
+    assert (claude.is_symlink(), (shared / "SKILL.md").exists()) == (not how, True)
+    assert cli("pull", "--remove", "haiku", "-a", "codex,windsurf,claude-code").exit_code == 0
+    assert not claude.exists()
+
+
+def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project):
+    cli("pull", "haiku", "review", "-a", "claude-code,codex,cursor")
+    lock = (project / "skills.lock.json").read_bytes()
+    refused = cli("pull", "--remove", "review", "haiku", "-a", "cursor")
+    assert refused.exit_code == 2
+    assert "Cursor, Codex read the same folder, .agents/skills" in refused.stderr
+    assert "add --agent codex" in refused.stderr
+    assert (project / "skills.lock.json").read_bytes() == lock
+    removed = cli("pull", "--remove", "haiku", "-a", "cursor", "--agent", "codex")
+    assert removed.exit_code == 0
+    assert (
+        f"Cursor still has haiku, because it also reads: {project}/.claude/skills/haiku\n"
+        in removed.stderr
+    )
+    assert "Codex still" not in removed.stderr
+    assert agents_of(project) == ["claude-code"]
+    other = cli("pull", "--remove", "haiku", "-a", "windsurf")
+    assert other.exit_code == 2
+    assert "haiku is not installed for Windsurf; it is installed for Claude Code" in other.stderr
+
+
+def test_an_edited_copy_of_one_agent_is_removed_only_with_force(library, cli, project):
+    cli("pull", "haiku", "-a", "claude-code,codex", "--copy")
+    document = project / ".claude/skills/haiku/SKILL.md"
+    document.write_text(document.read_text() + "Mine.\n")
+    refused = cli("pull", "--remove", "haiku", "-a", "claude-code")
+    assert (refused.exit_code, refused.stdout.split("\t")[0]) == (1, "edited")
+    assert cli("pull", "--remove", "haiku", "-a", "claude-code", "--force").exit_code == 0
+    assert (document.exists(), agents_of(project)) == (False, ["codex"])
+    assert cli("undo", "--yes").exit_code == 0
+    assert document.read_text().endswith("Mine.\n")
+
+
+def test_everywhere_one_agent_loses_its_link(library, cli, project):
+    cli("pull", "haiku", "-a", "claude-code,codex,windsurf", "--global")
+    home = project / "home"
+    assert cli("pull", "--remove", "haiku", "-a", "windsurf", "--global").exit_code == 0
+    left = sorted(str(one.relative_to(home)) for one in home.glob(".*/**/haiku"))
+    assert left == [".agents/skills/haiku", ".claude/skills/haiku"]

@@ -18,6 +18,7 @@ from registry.cli.install_messages import (
     report_dangers,
     report_fetched,
     report_origins,
+    report_still_read,
     report_strange,
 )
 from registry.cli.listing import Column, emit
@@ -169,6 +170,7 @@ def _named(
     "skill-registry pull                                 # update this project's skills",
     ("skill-registry pull --check                         # what is outdated or edited"),
     "skill-registry pull --remove code-review",
+    "skill-registry pull --remove code-review --agent codex    # other agents keep it",
     "skill-registry pull code-review@1.2 -a claude-code    # stay at this version",
     "skill-registry pull code-review release-notes --to ./.claude/skills",
     "skill-registry pull --tag git --to ~/project/skills",
@@ -226,7 +228,11 @@ def _named(
 @click.option(
     "--list", "lists", is_flag=True, help="List the skills that an ADDRESS offers; install nothing."
 )
-@click.option("--remove", is_flag=True, help="Remove the installed skills with these names.")
+@click.option(
+    "--remove",
+    is_flag=True,
+    help="Remove the installed skills with these names, with --agent only from these agents.",
+)
 @options.yes_fetch_option
 @options.format_options
 def pull(
@@ -339,6 +345,7 @@ def pull(
     is_unchanged = any(one.state == "unchanged" for one in done)
     if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)
+    report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
     if not given["names"] and doing in ([], ["check"]):
         report_strange(session, target)
     if any(one.state not in DONE for one in done):
@@ -370,10 +377,8 @@ def _check_usage(
         problem = "--to can't be combined with --agent, --global, --link or --copy."
     elif len(doing) > 1:
         problem = f"--{doing[0]} and --{doing[1]} can't be combined."
-    elif doing and agent:
+    elif agent and doing and doing != ["remove"]:
         problem = f"--{doing[0]} covers all agents and can't be combined with --agent."
-        if doing == ["remove"]:
-            problem += " To keep a skill for some agents, pull it for these again afterwards."
     elif doing == ["remove"] and not given["names"]:
         problem = "--remove requires the names of the skills to remove."
     elif doing in (["frozen"], ["adopt"]) and chooses:
