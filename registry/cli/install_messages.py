@@ -394,8 +394,8 @@ def report_still_read(
             places += filter(None, map(expand, one.personal_places))
             found = [os.path.join(target.path, place, folder) for place in places]
             if left := [escape.line(path) for path in dict.fromkeys(found) if os.path.isdir(path)]:
-                text = f"{one.name} still has {escape.line(folder)}, because it also reads: {', '.join(left)}"
-                session.console.note(text, "yellow")
+                text = f"{one.name} still has {escape.line(folder)}, because it also reads: "
+                session.console.note(text + ", ".join(left), "yellow")
 
 
 def report_strange(session: Session, target: "InstallTarget") -> None:
