@@ -52,7 +52,13 @@ def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
     """Return the fixes that need no judgement; for the errors, see `SkillRegistry.fixes`."""
-    checked = check(core, targets, select=select, ignore=ignore)
+    return fixes_of(core, check(core, targets, select=select, ignore=ignore), select, ignore)
+
+
+def fixes_of(
+    core: Core, checked: Iterable[Checked], select: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> list[Fix]:
+    """Return the fixes of checked skills that need no judgement."""
     fixed = list(_fixes(core, checked, chooser(select, ignore)))
     foreign = _foreign(core)
     kept = [one for one in fixed if not any(is_below(one.path, root) for root in foreign)]

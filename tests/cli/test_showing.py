@@ -132,3 +132,15 @@ def test_several_skills_are_shown_one_after_the_other(library, cli):
 def test_of_several_names_a_wrong_one_fails_before_anything_is_shown(library, cli):
     ran = cli("show", "haiku", "nonsense")
     assert (ran.exit_code, ran.stdout) == (1, "")
+
+
+def test_show_tells_that_it_stored_an_edit_made_by_hand(library, cli, root):
+    assert "was edited" not in cli("show", "haiku").stderr
+    write_skill(root / "haiku", description="By hand.", age=None)
+    shown = cli("show", "haiku", "--json")
+    assert json.loads(shown.stdout)["description"] == "By hand."
+    told = "haiku was edited on disk since the last sync. The registry has stored the new files. "
+    assert told in shown.stderr
+    assert shown.stderr.endswith("run: skill-registry diff haiku\n")
+    assert "+description: By hand." in cli("diff", "haiku").stdout
+    assert cli("show", "haiku").stderr == ""

@@ -1,8 +1,9 @@
 """`skill-registry check`: findings, their report, and `--fix`."""
 
+import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -34,12 +35,18 @@ FEWEST: Final = 5
 """Minimum number of lines on a small terminal, for the table and for the findings separately."""
 
 
-Group: TypeAlias = tuple[bool, bool, int]
+Group: TypeAlias = tuple[int, bool]
 """The sort key of a finding.
 
-Its parts are: True if the finding is minor, False if it is about security, and the rank of its
-severity.
+Its parts are the rank of its severity, and False if it is about security.
 """
+
+
+Key: TypeAlias = tuple[Group, str]
+"""The group and the code of a finding."""
+
+MOST_ALIKE: Final = 3
+"""Maximum number of warnings with the same code that a terminal shows in full."""
 
 
 class SkillFinding(NamedTuple):
@@ -63,12 +70,22 @@ class Tally:
     first: SkillFinding
     number: int = 0
 
+    @property
+    def key(self) -> Key:
+        """The group and code of the findings."""
+        return _key(self.first.finding)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether a report that must fit on the terminal shows only the first finding."""
+        return self.number > MOST_ALIKE and self.first.finding.severity != "error"
+
 
 class Findings:
     """The findings of all skills by severity, without a copy of them in memory.
 
-    Security findings come first, then errors, warnings and minor findings. In each of these groups,
-    findings are sorted by skill and position.
+    Errors come first, then warnings and minor findings; in each of these, security findings come
+    first. In each group, findings are sorted by skill and position.
     """
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
@@ -77,7 +94,7 @@ class Findings:
         """For each group of findings, the indexes of the skills with findings of this group."""
         self.skills = 0
         """The number of checked skills; folders without a skill don't count."""
-        tallies: dict[tuple[Group, str], Tally] = {}
+        tallies: dict[Key, Tally] = {}
         for index, skill in enumerate(checked):
             self.skills += skill.is_skill
             for finding in skill.findings:
@@ -85,8 +102,7 @@ class Findings:
                 indexes = self._skills.setdefault(group, [])
                 if indexes[-1:] != [index]:
                     indexes.append(index)
-                key = group, finding.code
-                tallies.setdefault(key, Tally(SkillFinding(skill, finding))).number += 1
+                tallies.setdefault(_key(finding), Tally(SkillFinding(skill, finding))).number += 1
         order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
         self.tallies: Final = [tallies[key] for key in order]
         """The codes with their numbers, by group; the most frequent code of a group comes first."""
@@ -94,19 +110,28 @@ class Findings:
     def ordered(self, *, minor: bool) -> Iterator[SkillFinding]:
         """Yield the findings; minor findings only if ``minor``."""
         for group, indexes in sorted(self._skills.items()):
-            for index in [] if group[0] and not minor else indexes:
+            for index in [] if _is_minor(group) and not minor else indexes:
                 skill = self._checked[index]
                 found = (one for one in skill.findings if _group(one) == group)
                 yield from (SkillFinding(skill, one) for one in found)
 
     def number(self, *, minor: bool) -> int:
         """Return the number of findings that `ordered` yields."""
-        return sum(one.number for one in self.tallies if minor or not _group(one.first.finding)[0])
+        return sum(
+            one.number for one in self.tallies if minor or not _is_minor(_group(one.first.finding))
+        )
 
 
 def _group(finding: Diagnostic) -> Group:
-    severity = finding.severity
-    return severity == "info", finding.category != "security", SEVERITIES.index(severity)
+    return SEVERITIES.index(finding.severity), finding.category != "security"
+
+
+def _key(finding: Diagnostic) -> Key:
+    return _group(finding), finding.code
+
+
+def _is_minor(group: Group) -> bool:
+    return SEVERITIES[group[0]] == "info"
 
 
 def lines(findings: Iterable[SkillFinding]) -> Iterator[str]:
@@ -118,7 +143,7 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
     """Yield the findings, grouped by skill, and a table of all codes.
 
     Minor findings are included only if ``minor``. ``room`` is the maximum number of lines; None
-    means no limit.
+    means no limit. With a limit, only the first of many warnings with the same code is shown.
     """
     tallies = findings.tallies
     if not tallies:
@@ -126,11 +151,14 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
     rows = len(tallies) if room is None else min(len(tallies), max(FEWEST, (room - BELOW) // 2))
     left = None if room is None else max(FEWEST, room - BELOW - rows)
     shown = 0
-    for part in _paragraphs(console, findings.ordered(minor=minor), fitted=room is not None):
+    folded = {} if room is None else {one.key: one.number - 1 for one in tallies if one.is_folded}
+    for key, part in _paragraphs(console, _firsts(findings, folded, minor=minor), room is not None):
+        if hidden := folded.get(key):
+            part.append(console.style(f"    ... and {hidden:,} more with this code", "dim"))
         if left is not None and shown and len(part) > left:
             break
         yield from part
-        shown += 1
+        shown += 1 + folded.get(key, 0)
         left = None if left is None else left - len(part)
     if more := findings.number(minor=minor) - shown:
         what = formatting.count(more, "more finding")
@@ -144,10 +172,23 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
         yield console.style(f"... and {found} of {formatting.count(len(rest), 'more code')}", "dim")
 
 
+def _firsts(
+    findings: Findings, folded: Mapping[Key, int], *, minor: bool
+) -> Iterator[SkillFinding]:
+    """Yield the findings, but only the first one of each code in ``folded``."""
+    seen: set[Key] = set()
+    for one in findings.ordered(minor=minor):
+        key = _key(one.finding)
+        if key not in seen:
+            yield one
+        if key in folded:
+            seen.add(key)
+
+
 def _paragraphs(
-    console: Console, findings: Iterable[SkillFinding], *, fitted: bool
-) -> Iterator[list[str]]:
-    """Yield the lines of each finding, with a heading for each skill.
+    console: Console, findings: Iterable[SkillFinding], fitted: bool
+) -> Iterator[tuple[Key, list[str]]]:
+    """Yield the key and the lines of each finding, with a heading for each skill.
 
     If ``fitted``, the heading (the name and path of the skill) is shortened to one line.
     """
@@ -159,7 +200,7 @@ def _paragraphs(
             gap = [] if above is None else [""]
             found = [*gap, _heading(console, one.skill, fitted=fitted), *found]
             above = group
-        yield found
+        yield _key(one.finding), found
 
 
 def _heading(console: Console, skill: "Checked", *, fitted: bool) -> str:
@@ -194,16 +235,20 @@ def mend(
     Exits with status 1 if a file can't be changed. The format ``json`` prints objects that contain
     the diffs.
     """
+    from registry.catalog.check import Checks, check
+    from registry.changes.fix import fixes_of
+
     console, registry = session.console, session.registry
     with waiting(console, "checking"):
-        found = registry.fixes(targets, select=select, ignore=ignore)
+        checked = check(registry.core, targets, select=select, ignore=ignore)
+        found = fixes_of(registry.core, checked, select, ignore)
     _show_fixes(session, found)
     if dry_run:
         return
     skills = formatting.count(len(found), "skill")
     if not found:
         console.note("Nothing to fix.")
-        _note_left(session, targets, select, ignore)
+        _note_left(session, checked, targets, select, ignore)
         return
     confirm(session, f"Fix {skills}?", yes=yes)
     failed = 0
@@ -216,20 +261,29 @@ def mend(
             failed += 1
             console.error(f"{error} {hint(error)}".rstrip())
     console.note(f"Fixed {formatting.count(len(found) - failed, 'skill')}.")
-    _note_left(session, targets, select, ignore)
+    folders = [os.path.dirname(one.path) for one in found]
+    with waiting(console, "checking"):
+        again = {
+            one.path: one for one in check(registry.core, folders, select=select, ignore=ignore)
+        }
+        rest = (one for one in checked if one.path not in again)
+        checked = Checks(chain(rest, again.values()))
+    _note_left(session, checked, targets, select, ignore)
     if failed:
         raise click.exceptions.Exit(Status.FAILED)
 
 
 def _note_left(
-    session: Session, targets: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+    session: Session,
+    checked: "Sequence[Checked]",
+    targets: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
 ) -> None:
     """Print how many errors and warnings are left, and the command that shows them."""
-    from registry.catalog.check import check
-
-    with waiting(session.console, "checking"):
-        found = Findings(check(session.registry.core, targets, select=select, ignore=ignore))
-    left = sum(one.number for one in found.tallies if one.first.finding.severity != "info")
+    left = sum(
+        one.number for one in Findings(checked).tallies if one.first.finding.severity != "info"
+    )
     if left:
         chosen = [("--select", code) for code in select] + [("--ignore", code) for code in ignore]
         words = ["skill-registry", "check", *targets, *chain.from_iterable(chosen)]
@@ -332,12 +386,12 @@ def command(
 
     TARGET is a folder (registered or not), a source or a skill; without one, all sources are
     checked. The check reads files from disk. In a pipe each finding is a line "path:line: severity
-    code message (fix: ...)". A terminal shows as many findings as fit and a table of the codes;
-    --all and --select show every finding.
+    code message (fix: ...)". A terminal shows as many findings as fit, of many warnings with the
+    same code only the first, and a table of the codes; --all and --select show every finding.
 
-    Security findings come first: they are about what a skill may do to its reader. A security error
-    is almost certainly harmful; a warning needs a person's judgement. Neither makes a skill
-    invalid.
+    Errors come first, then warnings; in both, security findings come first: they are about what a
+    skill may do to its reader. A security error is almost certainly harmful; a warning needs a
+    person's judgement. Neither makes a skill invalid.
 
     --fix makes these repairs: it quotes values that break the YAML, sets a name that differs from
     its folder only in case, spaces or underscores to the folder's name, and removes duplicate tags,

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from registry.cli.hints import installed_copies, trusting
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
+from registry.errors import RegistryError
 from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, record
 from registry.text import quoted
 
@@ -200,7 +202,8 @@ def show(
     """Show one skill, or several.
 
     NAME is a skill's name or ref, as printed by "list", or the path of its folder. The files are
-    read from disk now. On a terminal the Markdown is rendered, and long output goes through $PAGER.
+    read from disk now; if you edited them, the registry stores the new files and prints a note. On
+    a terminal the Markdown is rendered, and long output goes through $PAGER.
     Control characters are always printed as escapes, also with --raw and --path. With several
     skills, --json prints an array.
     """
@@ -217,7 +220,7 @@ def show(
         for name in found:
             _write(console, registry.read_bytes(name))
     else:
-        skills = [registry.get(name) for name in found]
+        skills = [_current(session, name) for name in found]
         if part == "path":
             for skill in skills:
                 _write(console, os.fsencode(skill.path) + b"\n")
@@ -234,6 +237,23 @@ def show(
             console.json(lines if names[1:] else lines[0])
         else:
             console.page(_pages(session, skills))
+
+
+def _current(session: Session, name: str) -> SkillDetail:
+    """Return all details of a skill, and tell the user if the registry has stored an edit."""
+    before = None
+    with suppress(RegistryError):  # `get` raises the same errors, or finds a copy
+        before = session.registry.resolve(name)
+    skill = session.registry.get(name)
+    if before is None or before.tree_hash in {None, skill.tree_hash}:
+        return skill
+    if (before.source, before.folder) == (skill.source, skill.folder):
+        ref = escape.line(skill.ref)
+        session.console.note(
+            f"{ref} was edited on disk since the last sync. The registry has stored the new files. "
+            f"To see the changes, run: skill-registry diff {quote(ref)}"
+        )
+    return skill
 
 
 def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
