@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 
 class Value:
@@ -442,6 +453,21 @@ class SkillVersion(Value):
         instead = f" Use {self.replacement} instead." if self.replacement else ""
         reason = (self.reason or "no reason is recorded").rstrip(".")
         return f"Version {self.label} is {self.state}: {reason}.{instead}"
+
+
+BY_REMOTE: Final = "remote"
+"""Value of `VersionChange.tool` if the state comes from the remote source of the skill."""
+
+
+class RemoteState(NamedTuple):
+    """The state of a version, deprecated or yanked, of the skill in a folder of the source."""
+
+    folder: str
+    label: str
+    tree_hash: str
+    state: VersionState
+    reason: str | None
+    replacement: str | None
 
 
 @dataclass(frozen=True)

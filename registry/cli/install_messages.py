@@ -99,7 +99,10 @@ def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: s
     for one in done:
         ref = escape.line(one.ref)
         if one.warning:
-            session.console.note(f"{ref}: {escape.text(one.warning)}", "yellow")
+            way = f" To list its versions, run: skill-registry version list {quote(ref)}"
+            is_enough = one.newer is not None or one.warning.endswith(" instead.")
+            text = f"{ref}: {escape.line(one.warning)}{'' if is_enough else way}"
+            session.console.note(text, "yellow")
         if one.newer:
             pull = f"{bring} {quote(escape.line(f'{one.ref}@{one.newer}'))}"
             session.console.note(

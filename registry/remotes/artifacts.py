@@ -36,7 +36,7 @@ from registry.errors import (
     RemoteUnreachable,
     SkillInaccessible,
 )
-from registry.model import DOCUMENT_NAMES
+from registry.model import DOCUMENT_NAMES, RemoteState
 from registry.remotes.address import redacted
 from registry.remotes.http import UNCHANGED, HttpClient
 from registry.remotes.snapshot import Blob, FetchLimits, Paths, SkipNotices, Snapshot
@@ -263,6 +263,7 @@ class FetchResult:
     stored: dict[str, Stored]
     notices: list[str]
     failed: set[str]
+    states: Sequence[RemoteState] = ()
 
     def tree(self, made_at: int | None) -> Snapshot | None:
         """Return the snapshot of the skills; None if its version is the known version."""
@@ -280,7 +281,8 @@ class FetchResult:
                     yield f"{folder}/{path}", data
 
         files = {whole: parts[folder].blobs[path] for whole, (folder, path) in homes.items()}
-        return Snapshot(version_of(self.stored), made_at, files, self.notices, read)
+        version = version_of(self.stored, self.states)
+        return Snapshot(version, made_at, files, self.notices, read, self.states)
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
@@ -294,12 +296,12 @@ def files_of(stored: Iterable[object]) -> set[str]:
     return found
 
 
-def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version of all skills together, which is a digest.
+def version_of(stored: Mapping[str, Stored], states: Sequence[RemoteState] = ()) -> str:
+    """Return the version of all skills and of the states of versions together, which is a digest.
 
     ``stored`` has the cached form of each skill by folder.
     """
-    said = json.dumps(stored, sort_keys=True).encode()
+    said = json.dumps([stored, states] if states else stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
 
@@ -319,12 +321,14 @@ def fetch_skills(
     notices: SkipNotices,
     *,
     url: str,
+    states: Sequence[RemoteState] = (),
 ) -> FetchResult:
     """Fetch and open skills in the given order, unless their version is ``known``.
 
     ``wanted`` has a function for each skill, which fetches the skill or raises `RemoteProblem`,
     `BadArchive` or `Removed`. If a skill can't be fetched, it keeps its version from ``before``.
-    Raises `RemoteProblem` if no skill is left.
+    ``states`` are the states of versions that the index tells. Raises `RemoteProblem` if no skill
+    is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -334,7 +338,7 @@ def fetch_skills(
     pairs = list(zip(wanted, brought, strict=True))
     offered = {folder: one for folder, one in pairs if not isinstance(one, Removed)}
     came = {folder: one for folder, one in offered.items() if is_stored(one)}
-    if len(came) == len(offered) and version_of(came) == known:
+    if len(came) == len(offered) and version_of(came, states) == known:
         return FetchResult(None, came, [], set())
     parts: dict[str, Part] = {}
     stored: dict[str, Stored] = {}
@@ -359,7 +363,7 @@ def fetch_skills(
         reason = f"none of its skills is available: {cause}"
         raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
     failed = {folder for folder, one in offered.items() if stored.get(folder) != one}
-    return FetchResult(parts, stored, notices.said(), failed)
+    return FetchResult(parts, stored, notices.said(), failed, states)
 
 
 def _brought(bring: Callable[[], Stored]) -> Stored | Exception:

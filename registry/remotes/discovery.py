@@ -5,7 +5,7 @@ The rules are those of the ``skills`` client.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -219,6 +219,22 @@ def wanted_files(
         reason = f"its skills have more than {bounds.files} files"
         raise RemoteTooLarge(url=remote.url, reason=reason)
     return wanted, notices
+
+
+def without_offered(files: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return the files that are in no folder of a skill among the ``wanted`` files, or above one.
+
+    ``files`` are the files of withdrawn skills in the checkout.
+    """
+    wanted = list(wanted)
+    offered = set(skills_of(wanted))
+    inside = {above for one in wanted for above in _above(one)}
+    left = {
+        home: own
+        for home, own in by_skill(files).items()
+        if home not in inside and offered.isdisjoint(_above(f"{home}/"))
+    }
+    return {path: files[path] for own in left.values() for path in own.values()}
 
 
 def _above(path: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ from itertools import chain
 from pathlib import Path
 from shlex import quote
 from stat import S_ISREG
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from registry.core import Core
@@ -50,10 +51,11 @@ from registry.errors import (
     SourceInvalid,
     SyncRunning,
 )
-from registry.model import Remote, Source
+from registry.model import Remote, RemoteState, Source
 from registry.remotes.git import COMMIT, TAG, Git, interrupt
 from registry.remotes.kinds import MAX_REASON, open_remote
 from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
+from registry.remotes.states import FILE, MAX_BYTES, decoded
 from registry.settings import data_folder
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
@@ -244,16 +246,32 @@ class Checkout:
         is_sure = (boot is None or boot == this_boot()) and not verify
         return self.version if is_sure else None
 
+    def files_in(self, folders: Sequence[str]) -> dict[str, str]:
+        """Return the recorded files in these folders, by path."""
+        noted = self._noted(FILES)
+        begin = tuple(f"{one}/" for one in folders)
+        return {
+            path: one
+            for path, one in (noted.items() if begin else ())
+            if path.startswith(begin) and isinstance(one, str)
+        }
+
     def take(
-        self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: FetchLimits
+        self,
+        tree: Snapshot,
+        known: str | None,
+        wanted: Mapping[str, Blob],
+        bounds: FetchLimits,
+        stay: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Change the checkout so that it has exactly the ``wanted`` files of the snapshot ``tree``.
 
-        Raises `RemoteProblem`, OSError.
+        It also keeps the files ``stay``, a result of `files_in`. Raises `RemoteProblem`, OSError.
         """
         now = {path: blob.id + ("+x" if blob.executable else "") for path, blob in wanted.items()}
         before = self._noted(FILES) if known is not None else {}
         other = [path for path, one in now.items() if before.get(path) != one]
+        now |= stay
         room = bounds.bytes
         reading = tree.read(other)
         first = next(reading, None)  # fetch all data before the first change on disk
@@ -498,9 +516,23 @@ def fetch(
         with open_remote(remote, checkout.state, known, bounds, kinds, commit=commit) as tree:
             if tree is None:
                 return Fetched(replace(remote, version=known))
-            from registry.remotes.discovery import wanted_files
+            from registry.remotes.discovery import wanted_files, without_offered
 
-            wanted, notices = wanted_files(tree, remote, bounds, may_be_none=options.allow_prune)
-            checkout.take(tree, known, wanted, bounds)
+            states = _states_in(tree)
+            # The source no longer offers a withdrawn skill. Its files stay here, so that this
+            # registry keeps installed copies and prints the reason.
+            stay = checkout.files_in([one.folder for one in states if one.state == "yanked"])
+            may_be_none = options.allow_prune or bool(stay)
+            wanted, notices = wanted_files(tree, remote, bounds, may_be_none=may_be_none)
+            stay = without_offered(stay, wanted)
+            checkout.take(tree, known, wanted, bounds, stay)
             now = replace(remote, version=tree.version, fetched_at=utc_now())
-            return Fetched(now, notices=(*tree.notices, *notices))
+            return Fetched(now, notices=(*tree.notices, *notices), states=states)
+
+
+def _states_in(tree: Snapshot) -> tuple[RemoteState, ...]:
+    """Return the states of versions that a snapshot tells, in a file or in the index of a site."""
+    size = tree.files[FILE].size if FILE in tree.files else None
+    if FILE not in tree.files or (size or 0) > MAX_BYTES:
+        return tuple(tree.states)
+    return tuple(decoded(dict(tree.read([FILE]))[FILE]) or ())

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from registry.document.names import check_new_name
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteTooLarge
+from registry.model import RemoteState
 from registry.remotes.address import redacted, resolved
 from registry.remotes.artifacts import (
     ArtifactCache,
@@ -21,6 +22,7 @@ from registry.remotes.artifacts import (
 )
 from registry.remotes.http import NOT_FOUND, HttpClient, Response
 from registry.remotes.snapshot import FetchLimits, Paths, SkipNotices, Snapshot
+from registry.remotes.states import KEY, checked
 from registry.remotes.unpacking import BadArchive
 from registry.text import quoted
 
@@ -39,13 +41,15 @@ _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 class Index(NamedTuple):
     """A skill index and its address.
 
-    ``skills`` has the server's data about each skill, before any check.
+    ``skills`` has the server's data about each skill, before any check. ``states`` are the states
+    of versions; see `remotes.states`.
     """
 
     url: str
     skills: list[Any]
     has_digests: bool
     made_at: int | None
+    states: list[RemoteState]
 
 
 class _IndexEntry(NamedTuple):
@@ -75,7 +79,7 @@ def open_site(
         if index.has_digests:
             entries = _entries(index, notices)
             offers = {name: entry.stored for name, entry in entries.items()}
-            if version_of(offers) == known:
+            if version_of(offers, index.states) == known:
                 yield None
                 return
             wanted: dict[str, Callable[[], Stored]] = {
@@ -86,7 +90,9 @@ def open_site(
             wanted = dict(_loose(client, cache, index, bounds, notices))
         before = cache.noted("skills")
         cache.keep_only(files_of([*before.values(), *offers.values()]))
-        gathered = fetch_skills(cache, wanted, before, known, bounds, notices, url=index.url)
+        gathered = fetch_skills(
+            cache, wanted, before, known, bounds, notices, url=index.url, states=index.states
+        )
         yield gathered.tree(index.made_at)
         cache.note({"skills": gathered.stored})
         cache.keep_only(files_of(gathered.stored.values()))
@@ -127,7 +133,10 @@ def _index(url: str, document: Any, answer: Response) -> Index:
     if schema not in {None, SCHEMA} if isinstance(schema, str | None) else True:
         said = quoted(schema)
         raise RemoteInvalid(url=redacted(url), reason=f"it is an index of an unknown form, {said}")
-    return Index(answer.url, document["skills"], schema is not None, made_at(answer.headers))
+    listed = document.get(KEY)
+    states = list(checked(listed)) if isinstance(listed, list) else []
+    when = made_at(answer.headers)
+    return Index(answer.url, document["skills"], schema is not None, when, states)
 
 
 def _entries(index: Index, notices: SkipNotices) -> dict[str, _IndexEntry]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from registry.disk.paths import ROOT, check_path
 from registry.document.names import is_device
 from registry.document.scan import find_hidden
+from registry.model import RemoteState
 from registry.text import folded, quoted
 
 
@@ -55,7 +56,8 @@ class Snapshot:
     the version in seconds since 1970, or None if unknown. ``files`` has the files by their relative
     paths with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths differ
     only in case. ``notices`` are messages that name skipped files and give the reasons. ``read``
-    yields the bytes of selected files, or raises `RemoteProblem`.
+    yields the bytes of selected files, or raises `RemoteProblem`. ``states`` are the states of
+    versions that the index of a site tells.
     """
 
     version: str
@@ -63,6 +65,7 @@ class Snapshot:
     files: Mapping[str, Blob]
     notices: Sequence[str]
     read: Callable[[Sequence[str]], Iterator[tuple[str, bytes]]]
+    states: Sequence[RemoteState] = ()
 
 
 MAX_NOTICES: Final = 20

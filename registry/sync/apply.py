@@ -24,6 +24,7 @@ from registry.db.read.skills import (
 )
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
+from registry.db.write.labels import follow_remote
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
     add_notices,
@@ -297,6 +298,9 @@ def _publish(
             if part.unread:
                 replace_findings(connection, part.source.id, UNREADABLE, part.unread)
             record_sync(connection, part.source.id, now, part.outcome)
+            if part.fetched is not None and part.fetched.states is not None:
+                states = part.fetched.states
+                part.withdrawn = follow_remote(connection, part.source.id, core.host, states)
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)

@@ -26,13 +26,16 @@ from registry.disk.walk import (
     ScannedFolder,
     Walk,
 )
-from registry.model import Diagnostic, Source
+from registry.model import Diagnostic, RemoteState, Source
 from registry.settings import Limits
 from registry.sync.reading import content_now, hash_files, is_current, is_same, stamp
 from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
+
+WITHDRAWN: Final = " was withdrawn: "
+"""Part of the sentence of the report about a withdrawn version, before the reason."""
 
 BATCH: Final = 400
 """Number of skills for which one query reads the stored files and findings."""
@@ -58,9 +61,11 @@ class SourcePlan:
     with unchanged files but different file times. ``rechecked`` holds the updated folders with
     unchanged files, which were last checked with older rules.
 
-    ``mismatched`` holds versions with a stored SKILL.md that doesn't match its hash; it is empty if
-    the hashes weren't checked. ``unread`` holds versions that stay stored because a part of their
-    folder can't be read; it maps their ids to the folder and the findings.
+    ``withdrawn`` holds the versions that the remote source deprecated or withdrew since
+    the last sync. ``mismatched`` holds versions with a stored SKILL.md that doesn't match its
+    hash; it is empty if the hashes weren't checked. ``unread`` holds versions that stay stored
+    because a part of their folder can't be read; it maps their ids to the folder and the
+    findings.
     """
 
     source: Source
@@ -85,6 +90,7 @@ class SourcePlan:
     notices_changed: bool = False
     moved_on: bool = False
     fetched: Fetched | None = None
+    withdrawn: Sequence[tuple[str, RemoteState]] = ()
 
     @property
     def links(self) -> set[str]:
@@ -128,7 +134,7 @@ class SourcePlan:
             kept=self.kept,
             notices=tuple(self.notices),
             remote=self.source.remote,
-            fetched=self.fetched.notices if self.fetched else (),
+            fetched=(*(self.fetched.notices if self.fetched else ()), *map(_told, self.withdrawn)),
         )
 
     def take(self, fetched: Fetched) -> None:
@@ -146,6 +152,15 @@ class SourcePlan:
         """Whether nothing changes in this source, apart from file times and removed skills."""
         work = self.new, self.placeholders, self.updates, self.unread, self.gone_placeholders
         return not any((*work, self.notices_changed, self.moved_on))
+
+
+def _told(changed: tuple[str, RemoteState]) -> str:
+    """Return what the report says of a version that the remote source deprecated or withdrew."""
+    name, one = changed
+    done = WITHDRAWN if one.state == "yanked" else " was deprecated: "
+    instead = f"; use {one.replacement} instead" if one.replacement else ""
+    reason = (one.reason or "no reason is recorded").rstrip(".")
+    return f"version {one.label} of {name}{done}{reason}{instead}"
 
 
 def plan_source(

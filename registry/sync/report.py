@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from registry.model import Diagnostic, Remote, Value, record
+from registry.model import Diagnostic, Remote, RemoteState, Value, record
 
 Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk", "offline", "refused"]
 
@@ -30,13 +30,15 @@ class Fetched:
 
     ``remote`` is the remote source after the fetch, with the last fetched version. If ``outcome``
     isn't ``ok``, nothing was fetched, and ``message`` has the reason. ``notices`` holds findings
-    about the fetched files.
+    about the fetched files. ``states`` are the states of versions that the remote source tells;
+    None if nothing was fetched.
     """
 
     remote: Remote
     outcome: Outcome = "ok"
     message: str | None = None
     notices: tuple[str, ...] = ()
+    states: tuple[RemoteState, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

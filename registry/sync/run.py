@@ -200,6 +200,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
         added=tuple(added),
         updated=tuple(updated),
         moved=tuple(moves),
+        sources=tuple(part.report() for part in plan.sources),
         unchanged=report.unchanged + unchanged,
         invalid=report.invalid + sum(version.status == "invalid" for version in live),
     )

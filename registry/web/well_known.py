@@ -1,5 +1,8 @@
 """Agent Skills discovery (RFC 0.2.0): an index of all skills, or of one skill, source or tag.
 
+If versions are deprecated or yanked, the key ``versions`` tells another registry which ones, and
+why.
+
 An artifact is a skill in the form that clients download. A client downloads every artifact of an
 index. So in a large catalogue, only the small indexes are useful.
 """
@@ -20,7 +23,9 @@ from registry.errors import NotFound, RegistryError, SkillAmbiguous
 from registry.install.content import FileContent, content_of
 from registry.install.export import FOLDER, INDEX, archive
 from registry.model import Skill
+from registry.publish.git.states import states_of
 from registry.remotes.site import SCHEMA
+from registry.remotes.states import KEY, as_json
 from registry.web import addresses
 from registry.web.answers import Visit, refusal, visit_of
 from registry.web.audit import record_download
@@ -38,7 +43,7 @@ async def index(request: Request) -> Response:
     visit = visit_of(request)
     state = visit.state
     try:
-        skills = await state.run(_requested_skills, visit)
+        skills, states = await state.run(_requested, visit)
     except (RegistryError, *UNEXPECTED) as error:
         problem = await state.run(refusal, error, visit)
         message = problem.record()["error"]["message"]
@@ -51,7 +56,7 @@ async def index(request: Request) -> Response:
             for entry in some:
                 yield mark + json.dumps(entry, ensure_ascii=True).encode()
                 mark = b",\n"
-        yield b"\n]}\n"
+        yield f'\n], "{KEY}": {json.dumps(states)}}}\n'.encode() if states else b"\n]}\n"
 
     headers = {"cache-control": "private, no-cache"}
     return StreamingResponse(write(), media_type="application/json", headers=headers)
@@ -84,26 +89,34 @@ def artifact(entries: list[FileContent]) -> bytes:
     return entries[0].data if len(entries) == 1 else archive(entries)
 
 
-def _requested_skills(visit: Visit) -> Iterator[Skill]:
-    """Yield the skills that a path names.
+def _requested(visit: Visit) -> tuple[Iterator[Skill], list[dict[str, Any]]]:
+    """Return the skills that a path names, and the states of their versions.
 
     The path is first interpreted as a ref, then as a source, then as a tag. Raises `NotFound`.
     """
     path: str = visit.request.scope["path"]
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
     registry, view = visit.state.registry, visit.view
+
+    def states(kind: str, name: str) -> list[dict[str, Any]]:
+        return as_json(states_of(view, kind, name, lambda one: one.name))
+
     if name is None:
-        return _with_unique_names(visit, view.filters(Filters()))
+        skills = _with_unique_names(visit, view.filters(Filters()))
+        return skills, states("catalogue", "")
     try:
-        return iter([view.locate(addresses.ref_of(name)).skill])
+        found = view.locate(addresses.ref_of(name))
     except (NotFound, SkillAmbiguous) as error:
         problem = error
+    else:
+        return iter([found.skill]), states("skill", found.uid)
     if any(source.name == name for source in view.sources()):
-        return _with_unique_names(visit, view.filters(Filters(source=name)))
+        skills = _with_unique_names(visit, view.filters(Filters(source=name)))
+        return skills, states("source", name)
     tagged = view.filters(Filters(tags=[name]))
     if not registry.list(tagged, limit=0).total:
         raise NotFound if not isinstance(problem, NotFound) else problem
-    return _with_unique_names(visit, tagged)
+    return _with_unique_names(visit, tagged), states("tag", name)
 
 
 def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:

@@ -19,7 +19,15 @@ from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
 from registry.errors import RegistryError
-from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, record
+from registry.model import (
+    BY_REMOTE,
+    Origin,
+    Parameter,
+    SkillDetail,
+    SkillFile,
+    Source,
+    record,
+)
 from registry.text import quoted
 
 if TYPE_CHECKING:
@@ -90,7 +98,10 @@ def _facts(
     elif withdrawn := [one for one in skill.versions if one.state == "yanked"]:
         state, style = "yanked", formatting.STATUS_STYLES["yanked"]
         ref = shlex.quote(escape.line(f"{skill.ref}@{withdrawn[0].label}"))
-        state += f" (to offer it again, run: skill-registry version yank {ref} --undo)"
+        if withdrawn[0].history[-1].tool == BY_REMOTE:
+            state += " (its source withdrew it; newer versions come with the next sync)"
+        else:
+            state += f" (to offer it again, run: skill-registry version yank {ref} --undo)"
     elif source is not None and source.remote is not None:
         state += _trusted(session, skill)
     if skill.shadowed:

@@ -261,14 +261,8 @@ def summary(report: "SyncReport") -> str:
 
 
 def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> None:
+    _report_fetched(session, report)
     console = session.console
-    for part in report.sources:
-        if part.outcome != "ok":
-            console.note(_held(part), "yellow")
-            if (part.message or "").startswith("Internal error") and not session.verbose:
-                console.note("Please report it with the output of the same command with --verbose.")
-        for text in part.fetched:
-            console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
     printed = _report_suspicious(session, report)
     if not hints:
         return
@@ -294,6 +288,23 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         console.note(
             f"To list the invalid skills, run: skill-registry list --status invalid{reasons}"
         )
+
+
+def _report_fetched(session: Session, report: "SyncReport") -> None:
+    """Print why sources were not synced, and what was found in fetched files."""
+    from registry.sync.plan import WITHDRAWN
+
+    console = session.console
+    for part in report.sources:
+        if part.outcome != "ok":
+            console.note(_held(part), "yellow")
+            if (part.message or "").startswith("Internal error") and not session.verbose:
+                console.note("Please report it with the output of the same command with --verbose.")
+        for text in part.fetched:
+            console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
+    if any(WITHDRAWN in text for part in report.sources for text in part.fetched):
+        note = "To see whether a withdrawn version is installed, run: skill-registry pull --check"
+        console.note(note, "yellow")
 
 
 def _report_findings(session: Session, report: "SyncReport", printed: int) -> bool:

@@ -5,12 +5,12 @@ Any user with write access can add rows.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader, Select
 from registry.db.read.skills import near_places
 from registry.document.labels import is_label, ordered
-from registry.model import VERSION_STATES, Skill, SkillVersion, VersionChange
+from registry.model import VERSION_STATES, Scope, Skill, SkillVersion, VersionChange
 
 _SELECT: Final = (
     "SELECT l.uid, l.label, l.tree_hash, EXISTS (SELECT 1 FROM skills s WHERE s.uid = l.uid "
@@ -78,6 +78,42 @@ def versions_of_installed(
     if len({row[0] for row in found}) > 1:
         return []
     return _newest_first(_versions(found))
+
+
+class WithdrawnVersion(NamedTuple):
+    """A deprecated or yanked version of a skill; ``held`` is `skills.held`."""
+
+    uid: str
+    name: str
+    source: str
+    scope: Scope
+    folder: str
+    tags: str
+    held: int
+    version: SkillVersion
+
+
+def withdrawn(reader: Reader) -> list[WithdrawnVersion]:
+    """Return the deprecated and yanked versions of the usable skills that this reader sees.
+
+    Skills are included even if their current files are a yanked version.
+    """
+    visibility = reader.visibility
+    rows = reader.rows(
+        "SELECT s.name, src.name, src.scope, s.folder, s.tags, s.held, l.uid, l.label, "
+        "l.tree_hash, CASE WHEN s.tree_hash = l.tree_hash THEN 1 ELSE 0 END, l.state, l.at, "
+        "l.reason, l.replacement, l.role, l.host, l.tool, l.client FROM labels l "
+        "JOIN skills s ON s.uid = l.uid AND s.live = 1 JOIN sources src ON src.id = s.source_id "
+        "WHERE l.state <> 'active' AND l.number = (SELECT max(m.number) FROM labels m "
+        "WHERE m.uid = l.uid AND m.label = l.label) AND src.enabled = 1 AND s.held <> 1 "
+        f"AND s.status IN ('ok', 'warning') AND {visibility.within} "
+        "ORDER BY l.uid, l.label"
+    )
+    return [
+        WithdrawnVersion(uid, name, source, scope, folder, tags, held, one)
+        for name, source, scope, folder, tags, held, uid, *facts in rows
+        for one in _versions([(uid, *facts)])
+    ]
 
 
 _CURRENT_DEPRECATED: Final = (

@@ -5,7 +5,7 @@ which creates rows from other rows.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -15,7 +15,7 @@ from registry.db.write.access import record_audit
 from registry.db.write.names import refresh_names
 from registry.db.write.statements import dialect_of, execute
 from registry.document.labels import REUSED, REUSED_FINDING
-from registry.model import VersionState
+from registry.model import BY_REMOTE, RemoteState, VersionState
 from registry.text import utc_now
 
 _RECORD: Final = """
@@ -107,6 +107,68 @@ def change_state(
     refresh_names(connection, {row.name for row in rows})
 
 
+def follow_remote(
+    connection: Connection, source_id: int, host: str, states: Sequence[RemoteState]
+) -> list[tuple[str, RemoteState]]:
+    """Give the versions of a remote source's skills the states that the source tells.
+
+    ``states`` are all deprecated and yanked versions. A version that it no longer names is active
+    again, unless a user of this registry changed its state. A label that has other files here is
+    skipped. Return the name of the skill and the new state for each change.
+    """
+    rows = execute(
+        connection,
+        "SELECT s.id, s.uid, s.folder, s.name FROM skills s WHERE s.source_id = ? AND s.live = 1 "
+        "AND (s.folder {in_array} OR s.uid IN (SELECT l.uid FROM labels l WHERE l.tool = ?))",
+        source_id,
+        [one.folder for one in states],
+        BY_REMOTE,
+    ).all()
+    places = {row.folder: row for row in rows}
+    uids = [row.uid for row in rows]
+    known: dict[tuple[str, str], Any] = {}
+    for label in execute(
+        connection,
+        "SELECT uid, label, number, tree_hash, state, reason, replacement, tool FROM labels "
+        "WHERE uid {in_array} ORDER BY number",
+        uids,
+    ).all():
+        known[label.uid, label.label] = label
+    changed: list[tuple[str, RemoteState]] = []
+
+    def add(key: tuple[str, str], number: int, tree: str, state: VersionState) -> None:
+        _add(connection, *key, number, tree, state, host, tool=BY_REMOTE)
+
+    named = set()
+    for one in states:
+        place = places.get(one.folder)
+        if place is None:
+            continue
+        key = place.uid, one.label
+        named.add(key)
+        last = known.get(key)
+        if last is None:
+            add(key, 0, one.tree_hash, "active")
+        elif last.tree_hash != one.tree_hash or one[3:] == (
+            last.state,
+            last.reason,
+            last.replacement,
+        ):
+            continue
+        number = 1 if last is None else last.number + 1
+        _add(connection, *key, number, one.tree_hash, one.state, host, *one[4:], tool=BY_REMOTE)
+        changed.append((place.name, one))
+    for key, last in known.items():
+        if key not in named and last.state != "active" and last.tool == BY_REMOTE:
+            add(key, last.number + 1, last.tree_hash, "active")
+    if rows:
+        ids = [row.id for row in rows]
+        withdraw_yanked(connection, ids)
+        execute(connection, _OFFER, ids)
+        refresh_names(connection, {row.name for row in rows})
+    return changed
+
+
 def _add(
     connection: Connection,
     uid: str,
@@ -117,6 +179,7 @@ def _add(
     host: str,
     reason: str | None = None,
     replacement: str | None = None,
+    tool: str | None = None,
 ) -> None:
     who = current_context()
     row = {
@@ -129,7 +192,7 @@ def _add(
         "reason": reason,
         "replacement": replacement,
         "host": host or None,
-        "tool": who.tool,
+        "tool": tool or who.tool,
         "client": who.client,
     }
     connection.execute(labels.insert().values(row))

@@ -75,12 +75,12 @@ def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
         or (
             slug(one.name) in wanted
             and times[slug(one.name)] > 1
-            and _was_shown(view.core, one, limits.personality, host)
+            and was_shown(view.core, one, limits.personality, host)
         )
     ]
 
 
-def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -> bool:
+def was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -> bool:
     """Tell whether a personality allows the last stored SKILL.md of the skill with this claim."""
     for one in revisions(core.reader, claim.uid)[:1]:
         path = one.document or ""

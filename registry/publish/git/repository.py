@@ -1,8 +1,9 @@
 """Build the git repository of a view: each skill is a plugin, and a marketplace lists them.
 
 The layout is ``plugins/NAME/skills/NAME/…`` and ``.claude-plugin/marketplace.json``, which all
-clients of docs/how-to/install-with-an-agents-own-client.md accept. For the same skills, the commit
-id is the same.
+clients of docs/how-to/install-with-an-agents-own-client.md accept. If versions are deprecated or
+yanked, ``versions.json`` tells another registry which ones, and why. For the same skills and the
+same states of versions, the commit id is the same.
 """
 
 import json
@@ -20,6 +21,7 @@ from registry.catalog.browse import Browse
 from registry.core import Core
 from registry.db.interface import Condition
 from registry.db.read import repository as stored
+from registry.db.read.labels import WithdrawnVersion
 from registry.db.read.listing import Filters
 from registry.db.read.repository import Release, RepositorySkill
 from registry.disk.files import digest, tree_digest
@@ -44,6 +46,9 @@ from registry.publish.git.objects import (
     entries_of,
     tree,
 )
+from registry.publish.git.states import states_of
+from registry.remotes.states import FILE as FILE_OF_STATES
+from registry.remotes.states import encoded
 from registry.text import is_utc_text, shorten, slug
 
 MARKETPLACE: Final = "skill-registry"
@@ -174,7 +179,16 @@ def build(
         )
         only = skills[0].skill.name if kind == "skill" and skills else None
         names = entry_names(claims_known_to(view, only))
-    builder = _Builder(view.core, before)
+
+        def folder_of(one: WithdrawnVersion) -> str:
+            entry = names.get((one.uid, one.name))
+            # A view has no claim of a hidden skill if no other skill has the skill's name.
+            called = slug(one.name) if entry is None else entry.name
+            return f"plugins/{called}/skills/{called}"
+
+        chosen = skills[0].uid if only is not None else name
+        states = states_of(view, kind, chosen, folder_of)
+    builder = _Builder(view.core, before, encoded(states) if states else None)
     try:
         return builder.build(view, skills, names, called, releases)
     except PackFull:
@@ -187,8 +201,8 @@ def build(
 
 
 class _Builder:
-    def __init__(self, core: Core, before: Repository | None) -> None:
-        self._core = core
+    def __init__(self, core: Core, before: Repository | None, states: bytes | None) -> None:
+        self._core, self._states = core, states
         self._known = {} if before is None else before.skills
         self.pack = PackWriter(None if before is None else before.pack)
         self._skills: dict[str, bytes] = {}
@@ -221,7 +235,7 @@ class _Builder:
         seconds = max((_seconds(one.seen_at) for _, one, _ in done), default=0)
         text = f"{len(done)} skill{'' if len(done) == 1 else 's'}"
         plugins = [(entry, one.skill.description, oids) for entry, one, oids in done]
-        head, objects = self._commit(name, plugins, seconds, text)
+        head, objects = self._commit(name, plugins, seconds, text, with_states=True)
         refs, tips = {BRANCH: head}, {head: objects}
         for entry, one, _ in done:
             for release in releases:
@@ -262,11 +276,18 @@ class _Builder:
         return self._commit(name, plugins, _seconds(release.seen_at), text)
 
     def _commit(
-        self, name: str, plugins: Sequence[tuple[Named, str, bytes]], seconds: int, text: str
+        self,
+        name: str,
+        plugins: Sequence[tuple[Named, str, bytes]],
+        seconds: int,
+        text: str,
+        *,
+        with_states: bool = False,
     ) -> tuple[bytes, bytes]:
         """Add the commit of a marketplace; return its id and the ids of all its objects.
 
-        ``plugins`` has an entry, its description, and the ids of its skill's objects.
+        ``plugins`` has an entry, its description, and the ids of its skill's objects. The states of
+        versions change, so the commit of a version must not have them.
         """
         oids: list[bytes] = []
 
@@ -285,6 +306,8 @@ class _Builder:
             b".gitattributes": (FILE, add(BLOB, ATTRIBUTES)),
             b".claude-plugin": (FOLDER, add(TREE, tree({b"marketplace.json": (FILE, manifest)}))),
         }
+        if self._states is not None and with_states:
+            top[FILE_OF_STATES.encode()] = FILE, add(BLOB, self._states)
         if folders:
             top[b"plugins"] = FOLDER, add(TREE, tree(folders))
         made = add(COMMIT, commit(add(TREE, tree(top)), AUTHOR, seconds, text))
