@@ -325,7 +325,7 @@ class Writer(ABC):
 
 T = TypeVar("T")
 
-MAX_REMEMBERED: Final = 100
+MAX_REMEMBERED: Final = 50
 """Maximum number of results in the cache of one thread (see `Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
@@ -616,11 +616,13 @@ class Reader(ABC):
             return load(self)
         version = self.version()
         memory: dict[str, tuple[object, T]] = self._local.__dict__.setdefault("memory", {})
-        if name not in memory or memory[name][0] != version:
-            if len(memory) >= MAX_REMEMBERED:
-                memory.clear()
-            memory[name] = version, load(self)
-        return memory[name][1]
+        found = memory.pop(name, None)
+        if found is None or found[0] != version:
+            found = version, load(self)
+        memory[name] = found
+        while len(memory) > MAX_REMEMBERED:  # the first is the one that was not used for longest
+            del memory[next(iter(memory))]
+        return found[1]
 
     def recalls(self, name: str) -> bool:
         """Tell whether the cache has a result under this name; the result may be outdated."""

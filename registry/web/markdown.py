@@ -5,6 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from html import escape, unescape
 from typing import Any, Final
@@ -14,9 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
-from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.lexers import find_lexer_class_by_name, get_all_lexers
 from pygments.token import STANDARD_TYPES
-from pygments.util import ClassNotFound
 
 from registry.web import addresses
 
@@ -109,16 +109,26 @@ The lexer of Markdown doesn't highlight code blocks, because their lexers may be
 
 
 def _lexer(language: str, name: str) -> Any:
-    try:
-        if language:
-            found = get_lexer_by_name(language, **_OPTIONS)
-        elif name:
-            found = get_lexer_for_filename(name, **_OPTIONS)
-        else:
-            return None
-    except ClassNotFound:
-        return None
-    return found if LANGUAGES & set(found.aliases) else None
+    aliases, patterns = _languages()
+    alias = language.lower()
+    if not alias:
+        alias = next((alias for pattern, alias in patterns if fnmatchcase(name, pattern)), "")
+    return aliases[alias](**_OPTIONS) if alias in aliases else None
+
+
+@cache
+def _languages() -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the lexers of `LANGUAGES` by alias, and patterns of file names with their alias.
+
+    The functions of Pygments go through all of its 500 lexers in each call.
+    """
+    aliases: dict[str, Any] = {}
+    patterns: list[tuple[str, str]] = []
+    for _, names, files, _ in get_all_lexers(plugins=False):
+        if LANGUAGES & set(names):
+            aliases |= dict.fromkeys(names, find_lexer_class_by_name(names[0]))
+            patterns += [(one, names[0]) for one in files]
+    return aliases, patterns
 
 
 @cache
@@ -192,6 +202,7 @@ def _size(tokens: Iterable[Token]) -> int:
     return sum(
         sum(len(str(value)) for value in token.attrs.values()) + _size(token.children or ())
         for token in tokens
+        if token.attrs or token.children
     )
 
 

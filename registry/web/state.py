@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from starlette.responses import Response
@@ -86,17 +87,21 @@ class Cache(Generic[T]):
 WORKERS: Final = 4
 """Number of threads that answer requests; each has a connection to the database."""
 
-FACTS: Final = 256
+FACTS: Final = 64
 """Maximum number of cached query results.
 
-The size of a result doesn't depend on the number of skills, so this number limits the memory.
+Most results have at most 100 KB. Whole pages are cached as responses, so these results only serve
+other pages with the same filters, and facts that many pages show.
 """
 
 ANSWERS: Final = 16 << 20
 """Maximum size of all cached responses, in bytes."""
 
 TEXTS: Final = 16 << 20
-"""Maximum size of all cached HTML of skill files, in characters."""
+"""Maximum size of all cached HTML of skill files, in bytes of memory.
+
+A text with an emoji takes four bytes for each of its characters.
+"""
 
 DIGESTS: Final = 10_000
 """Maximum number of cached digests of archives.
@@ -172,7 +177,7 @@ class AppState:
         self._views: dict[tuple[str | None, str | None], Browse] = {}
         self.facts: Cache[Any] = Cache(FACTS)
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
-        self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
+        self.texts: Cache[str | None] = Cache(TEXTS, getsizeof)
         self.digests: Cache[str] = Cache(DIGESTS)
         self.uploads = Uploads()
         self.receiving = Turns(RECEIVED, RECEIVED_OF_ONE)

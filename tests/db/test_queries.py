@@ -208,3 +208,13 @@ def test_a_word_that_no_skill_or_no_index_holds_finds_nothing(library):
     for words in ("x" * 3000, "zyzzyva"):
         found = library.search(words)
         assert (found.items, found.total, found.confidence) == ((), 0, 0.0)
+
+
+def test_a_result_in_use_stays_in_memory_among_many_others(library):
+    reader, loaded = library.core.reader, []
+    for number in range(150):
+        reader.remembered(f"result {number}", lambda _: None)
+        reader.remembered("in use", loaded.append)
+    assert len(loaded) == 1
+    reader.remembered("result 0", loaded.append)
+    assert len(loaded) == 2

@@ -3,7 +3,7 @@
 import threading
 
 from registry.web import markdown
-from registry.web.state import WORKERS, Cache
+from registry.web.state import TEXTS, WORKERS, AppState, Cache
 from tests.conftest import write_skill
 from tests.web.conftest import rewrite, serving
 
@@ -22,6 +22,15 @@ def test_what_was_used_last_is_kept_and_no_more_than_may_be():
     kept.put("a", "")
     kept.put("c", "1234")
     assert kept.get(1) == "1234"
+
+
+def test_texts_that_are_kept_count_with_the_memory_that_they_take(registry):
+    state = AppState(registry)
+    for name, letter in (("plain", "a"), ("emoji", "\N{GRINNING FACE}")):
+        state.texts.put(name, letter * (TEXTS // 32))
+    assert state.texts.get("plain") is not None
+    assert state.texts.get("emoji") is None  # four bytes for each character
+    state.close()
 
 
 def test_a_page_that_is_kept_is_another_one_when_a_skill_is(site, registry, library):

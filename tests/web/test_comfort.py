@@ -161,6 +161,14 @@ def test_the_source_of_a_skill_is_highlighted(site):
     assert "x = 1" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("query.sql", "SELECT 1;"), ("run.py", "import os"), ("x.json", "null")]
+)
+def test_a_file_is_highlighted_by_its_name(name, text):
+    assert 'class="p-k' in markdown.numbered(text, name)
+    assert "p-" not in markdown.numbered(text, "notes.unknown")
+
+
 def test_a_source_that_would_take_the_lexer_long_is_not_highlighted():
     assert "p-gh" in markdown.numbered("# Title\n\n\nText\n", "SKILL.md")
     assert "p-gh" not in markdown.numbered("# Title\n" + "\n" * 3000, "SKILL.md")

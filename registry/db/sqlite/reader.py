@@ -236,7 +236,6 @@ class SqliteReader(Reader):
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
             connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
-            connection.execute("PRAGMA cache_size = -16384")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except ERRORS as error:
             if connection is not None:

@@ -98,9 +98,9 @@ class Fts5Index(TextIndex):
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
-        # Read a few more matches than needed, because filters nearly always remove some of them
-        # (shadowed or invalid skills).
-        looked_at = most + most // 4
+        # Read more matches than needed, because filters nearly always remove some of them (shadowed
+        # or invalid skills), and to rank all matches a second time takes longer.
+        looked_at = most * 2
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
             passing = reader.rows(
