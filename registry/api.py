@@ -960,10 +960,11 @@ class SkillRegistry:
 
         Afterwards, this machine syncs the source.
 
-        Sources need to be adopted only on a server. If ``as_admin``, you can also adopt a source of
-        another role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
+        Sources need to be adopted only on a server, and in a database from another machine: there,
+        a remote source gets a new checkout. If ``as_admin``, you can also adopt a source of another
+        role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
-        from registry.sync.sources import adopt
+        from registry.remotes.sources import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 
@@ -1074,6 +1075,18 @@ class SkillRegistry:
         from registry.db.open import file_path
 
         self.core.backend.backup(file_path(target), overwrite=overwrite)
+
+    def restore_backup(self, file: str, *, overwrite: bool = False) -> str | None:
+        """Replace the content of this database file by a backup of a registry.
+
+        If this database contains a registry already, ``overwrite`` is required. It is first copied
+        to a file beside it; the path of the copy is returned. Remote sources that have no checkout
+        on this machine get an empty one, and the next sync fetches their files. Raises
+        `UsageProblem`, `DatabaseProblem`.
+        """
+        from registry.remotes.restoring import restore
+
+        return restore(self.core, file, overwrite=overwrite)
 
 
 def _every(copies: bool) -> Callable[[object], bool] | None:

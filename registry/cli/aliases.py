@@ -89,8 +89,6 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "db": {
         **dict.fromkeys(("migrate", "update", "create", "init"), "'db upgrade'"),
-        "restore": "'cp BACKUP DATABASE'? A backup is a whole database; "
-        "docs/how-to/back-up-and-restore.md has the steps",
         **dict.fromkeys(("move", "import"), "'db copy' FROM TO"),
         **dict.fromkeys(("path", "status", "show"), "'db info'"),
         **dict.fromkeys(("gc", "vacuum", "clean"), "'db prune'"),

@@ -449,8 +449,8 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     ),
     errors.DatabaseCorrupt: (
         "The skills on disk are not affected. Move the database file and its -wal and -shm "
-        "files away. Then copy your last 'skill-registry db backup' to its place, or "
-        "create a new database without history, usage counts and source scopes: "
+        "files away. Then restore your last backup (skill-registry db restore FILE), or create a "
+        "new database without history, usage counts and source scopes: "
         "skill-registry sync FOLDER..."
     ),
 }

@@ -125,7 +125,8 @@ def home_of(tree: str, name: str) -> str:
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not created here; remove the source {name}, and add it again"
+        way = f"skill-registry source adopt {quote(name)}"
+        reason = f"its checkout was not created here; to fetch it again, run: {way}"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
@@ -384,7 +385,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) 
     if remote.kind != "git" or ref is None or COMMIT.fullmatch(ref):
         return None
     found = Git(remote.url, "", bounds).refs(ref)
-    before = _before(checkout, found)
+    before = _before(checkout, found, remote.version)
     if before is None:
         reason = f"{ref} is both a tag and a branch there"
     elif before.kind not in found:
@@ -414,14 +415,15 @@ def commit_now(source: Source, bounds: FetchLimits) -> str | None:
     return None
 
 
-def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
+def _before(checkout: Checkout, found: Mapping[str, str], stored: str | None) -> Pin | None:
     """Return the recorded pin, or the pin that the checkout's commit shows; None if there is none.
 
-    ``found`` are the remote's refs with the name of the pin.
+    ``found`` are the remote's refs with the name of the pin. ``stored`` is the commit in the
+    database, for a checkout that is still empty because the database was restored from a backup.
     """
     if checkout.pin is not None:
         return Pin(*checkout.pin)
-    version = checkout.version
+    version = checkout.version or stored
     if version is None or checkout.is_pinned_anew:
         return Pin(*next(iter(found.items())))
     # Earlier versions of this program didn't record pins. In that case, find the pin by the commit

@@ -25,6 +25,7 @@ from registry.errors import (
     SkillHeld,
     SkillNotFound,
     SourceExists,
+    SourceInvalid,
     UsageProblem,
 )
 from registry.model import Remote, Scope, Skill, Source
@@ -251,6 +252,29 @@ def trust(
         if revoke:
             return distrust_source(connection, source.id)
         return trust_source(connection, source.id, shown)
+
+
+def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
+    """Adopt a source; see `SkillRegistry.adopt_source`.
+
+    If the checkout of a remote source isn't on this machine, for example in a restored backup, the
+    source gets a new checkout. The next sync fetches its files.
+    """
+    from registry.remotes.fetch import Checkout, home_of, new_place, tree_of
+
+    source = folders.adopt(core, name, as_admin=as_admin)
+    if source.remote is None:
+        return source
+    with suppress(SourceInvalid):
+        if Checkout(home_of(source.path, source.name)).is_of(source.remote):
+            return source
+    from registry.db.write.sources import move_source
+
+    with new_place(source.remote.url) as (_, home), Checkout.locked(home) as checkout:
+        checkout.check_asked(source.remote, source.name)
+        with core.writer.transaction() as connection:
+            move_source(connection, source, tree_of(home))
+    return folders.adopt(core, name)
 
 
 def remove(

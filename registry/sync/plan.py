@@ -144,7 +144,9 @@ class SourcePlan:
         """
         self.moved_on = fetched.remote != self.source.remote
         self.fetched, self.source = fetched, replace(self.source, remote=fetched.remote)
-        if self.outcome == "ok":
+        is_failed = fetched.outcome != "ok"
+        # If a checkout is new, because the database was restored, the failure is the cause.
+        if self.outcome == "ok" or (is_failed and self.kept):
             self.outcome, self.message = fetched.outcome, fetched.message
 
     @property

@@ -42,7 +42,10 @@ def test_all_commands_of_this_version_are_there():
         *(f"trash {name}" for name in ("list", "empty")),
         *(f"version {name}" for name in ("add", "list", "deprecate", "yank")),
         *(f"tools {name}" for name in ("list", "schema", "call")),
-        *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),
+        *(
+            f"db {name}"
+            for name in ("info", "check", "backup", "restore", "copy", "upgrade", "prune")
+        ),
         *(f"db {name}" for name in ("grant", "revoke", "grants", "audit")),
     }
 

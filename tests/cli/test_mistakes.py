@@ -436,7 +436,7 @@ def test_why_takes_a_mistyped_ref_for_a_ref_and_not_for_a_path(library, cli, typ
 @pytest.mark.reads
 def test_the_help_of_a_backup_says_how_to_restore_it(cli):
     text = " ".join(cli("db", "backup", "--help").stdout.split())
-    assert "cp FILE DATABASE" in text
+    assert "db restore FILE" in text
     assert "skill-registry db copy FILE URL" in text
 
 

@@ -71,9 +71,10 @@ def check(session: Session) -> None:
     _report_open(session)
     if damage:
         session.console.note(
-            "The skills on disk are not affected. Where the database is damaged, copy your "
-            "last backup to its\n"
-            "place. Or create a new database, without history and usage counts:\n"
+            "The skills on disk are not affected. Move the damaged database away and restore your "
+            "last backup:\n"
+            "skill-registry db restore FILE. Or create a new database, without history and usage "
+            "counts:\n"
             "skill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
@@ -121,9 +122,8 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 
     The copy is a consistent SQLite file, even if the database is in use.
 
-    To restore it, stop the programs that use the database. Remove the database with its -wal and
-    -shm files. Then run: cp FILE DATABASE. "db info" prints the path DATABASE. To restore it to an
-    empty server: skill-registry db copy FILE URL.
+    "db restore FILE" restores it, also on another machine. To restore it to an empty server:
+    skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
         try:
@@ -133,6 +133,69 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
                 error.add_note("To replace it, add --overwrite.")
             raise
     session.console.write([f"Copied the database to {escape.line(file)}"])
+
+
+@session_command(
+    "skill-registry db restore ~/registry-copy.db",
+    "skill-registry --db ~/new.db db restore ~/registry-copy.db",
+    "skill-registry db restore ~/registry-copy.db --overwrite",
+    group=command,
+    starts_new=True,
+)
+@click.argument("file", type=click.Path())
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the registry in the database. It is first copied to a file beside it.",
+)
+@options.json_option
+def restore(session: Session, *, file: str, overwrite: bool) -> None:
+    """Restore a backup into the database, also on another machine.
+
+    FILE is a file from "db backup". Remote sources without a checkout on this machine get a new
+    one, and the next sync fetches their skills. If the folder of a source doesn't exist here, the
+    registry keeps its skills, and the command prints how to name the new folder. The settings file,
+    "state.key" and installed skills are not in a backup.
+    """
+    registry = session.registry
+    with waiting(session.console, "restoring"):
+        try:
+            saved = registry.restore_backup(file, overwrite=overwrite)
+        except UsageProblem as error:
+            if not overwrite and registry.database_info().sources and not registry.core.host:
+                error.add_note("To replace it, add --overwrite.")
+            raise
+        info, sources = registry.database_info(), registry.own_sources()
+    path = escape.line(info.path)
+    counts = f"{formatting.count(info.sources, 'source')}, {formatting.count(info.skills, 'skill')}"
+    session.answer(
+        {"path": info.path, "sources": info.sources, "skills": info.skills, "replaced": saved},
+        [f"Restored {path} from {escape.line(file)} ({counts})"],
+    )
+    if saved is not None:
+        session.console.note(f"The registry that was there is now in {escape.line(saved)}")
+    for one in sources:
+        if one.remote is None and not os.path.isdir(one.path):
+            name, found = escape.line(one.name), _folder_here(one.path)
+            then = f"skill-registry source update {shlex.quote(name)} --folder {found or 'DIR'}"
+            session.console.note(
+                f"{name}: there is no folder {escape.line(one.path)} here, so its skills stay as "
+                f"they are in the backup. If the folder has another place, run: {then}",
+                "yellow",
+            )
+    session.console.note(
+        "To read the folders and fetch the remote sources, run: skill-registry sync"
+    )
+
+
+def _folder_here(path: str) -> str | None:
+    """Return the folder below the home folder that ends as ``path`` does, quoted for a command."""
+    parts = path.split(os.sep)
+    for index in range(1, len(parts)):
+        found = os.path.join(os.path.expanduser("~"), *parts[index:])
+        if os.path.isdir(found):
+            return shlex.quote(escape.line(found))
+    return None
 
 
 @session_command(

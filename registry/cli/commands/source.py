@@ -259,7 +259,8 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     On a server, any user with write access can register a folder under this host's name, and your
     next sync would upload it. Therefore sync skips sources that you did not add on this machine,
     until you adopt them. This also holds for sources that you added when the server had another
-    address. A SQLite file never needs it. With --as-admin you become the owner of another role's
+    address. In a SQLite file, only a remote source from another machine needs it: it gets a new
+    checkout. With --as-admin you become the owner of another role's
     source.
     """
     from registry.sync.sources import find

@@ -29,7 +29,7 @@ from registry.db.sqlite.dialect import (
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.write.usage import statements
 from registry.disk.mounts import file_system
-from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, UsageProblem
 
 
 class SqliteBackend(Backend):
@@ -142,6 +142,24 @@ class SqliteBackend(Backend):
             raise UsageProblem(message=f"{target} is the database itself; choose another name")
         with activity, closing(self.reader.connect()) as source:
             copy_file(source, target)
+
+    def replace_by(self, other: "SqliteBackend") -> None:
+        """Replace the content of this file by that of another file, in one transaction.
+
+        Programs that use this file see all of the old or all of the new content. Raises
+        `DatabaseCorrupt` if the other file is damaged.
+        """
+        self.reader.close()
+        with activity, closing(other.reader.connect()) as source, WriterLock(self.path) as lock:
+            if damage := next(_problems(source, None), None):
+                raise DatabaseCorrupt(path=other.path, reason=damage)
+            if not lock.acquire(BUSY_SECONDS):
+                raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
+            try:
+                with closing(self._plain(BUSY_SECONDS)) as connection:
+                    source.backup(connection)
+            except ERRORS as error:
+                raise translate(error, self.path) from error
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
