@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from registry.db.read.history import RecordedChange, Revision
     from registry.db.read.skills import StoredSkill
     from registry.db.read.usage import UsageCount
-    from registry.install.export import Export
+    from registry.install.export import Export, ZippedSkill
     from registry.install.targets import InstallResult
     from registry.publish.git.export import GitExport
     from registry.remotes.sources import Choose, SourceChange
@@ -738,6 +738,16 @@ class SkillRegistry:
         from registry.install.export import export
 
         return export(self.core, skills, to)
+
+    def export_zip(self, name: str, to: str, *, overwrite: bool = False) -> "ZippedSkill":
+        """Export a skill, or the version NAME@LABEL, to the zip file ``to``.
+
+        The archive contains one folder with the skill's name. `import_skills` reads it. If the file
+        exists, ``overwrite`` is required. Raises `ExportRefused` and the errors of `resolve`.
+        """
+        from registry.install.export import export_zip
+
+        return export_zip(self.core, self.resolve(name), to, overwrite=overwrite)
 
     def export_git(
         self, to: str, kind: str = "catalogue", name: str = "", personality: str | None = None

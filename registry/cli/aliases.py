@@ -20,7 +20,7 @@ _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FO
 _SYNC: Final = "'sync', which updates the catalogue from the folders"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 _ADD_VERSION: Final = "'version add' NAME LABEL"
-_TOGETHER: Final = "'pull' NAME... --to DIR for a folder of skills, or 'export' for a web site"
+_TOGETHER: Final = "'export' NAME FILE.zip for one skill, or 'pull' NAME... --to DIR for several"
 
 SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {

@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Final, Literal
 
 from registry.core import Core
-from registry.disk.atomic import Place, make_folders, make_path, open_named
+from registry.disk.atomic import Place, make_folders, make_path, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.disk.swap import replace_file
-from registry.document.names import check_new_name
+from registry.document.names import check_folder_name, check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.install.content import FileContent, content_of
 from registry.install.staging import where
@@ -97,6 +97,39 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
         reason = error.strerror or str(error)
         raise ExportRefused(path=where(path, error), reason=reason) from error
     return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
+
+
+@dataclass(frozen=True, slots=True)
+class ZippedSkill(Value):
+    """A skill that was exported to a zip file at ``path``; ``digest`` is the file's SHA-256."""
+
+    ref: str
+    path: str
+    digest: str
+
+
+def export_zip(core: Core, skill: Skill, to: str, *, overwrite: bool = False) -> ZippedSkill:
+    """Write a skill's files, in a folder with the skill's name, to a zip file.
+
+    If the file exists, ``overwrite`` is required. Raises `ExportRefused` and the errors of
+    `content_of`.
+    """
+    to = os.path.abspath(os.path.expanduser(to))
+    folder = skill.name if check_folder_name(skill.name) is None else "skill"
+    data = zipped(content_of(core, skill), folder)
+    try:
+        with open_named(os.path.dirname(to)) as home:
+            place = Place(home, os.path.basename(to))
+            if overwrite:
+                replace_file(place, data)
+            else:
+                write_file(place, data)
+    except FileExistsError as error:
+        raise ExportRefused(path=to, reason="the file exists already") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportRefused(path=where(to, error), reason=reason) from error
+    return ZippedSkill(skill.ref, to, digest(data))
 
 
 def archive(entries: Sequence[FileContent]) -> bytes:

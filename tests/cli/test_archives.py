@@ -1,6 +1,7 @@
 """import and export, as people call them."""
 
 import json
+import os
 import zipfile
 
 import pytest
@@ -18,10 +19,13 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
     assert cli("export", "--well-known", str(tmp_path)).exit_code == 2
 
 
-def test_an_export_without_a_place_names_both_ways_out(cli, library):
+def test_an_export_without_a_place_names_the_ways_out(cli, library):
     result = cli("export", "haiku")
     assert result.exit_code == 2
-    assert "Error: Missing --well-known DIR, the root of a web site, or --git DIR." in result.stderr
+    assert (
+        "Error: Missing FILE.zip, --well-known DIR (the root of a web site) or --git DIR."
+        in result.stderr
+    )
     assert result.stderr.endswith("run: skill-registry pull NAME --to DIR\n")
 
 
@@ -56,3 +60,51 @@ def test_a_file_that_is_not_there_is_named_before_anything_else(newcomer, tmp_pa
     refused = newcomer("import", file)
     assert refused.exit_code == 1
     assert refused.stderr == f"Error: {file!r} can't be used: there is no such file.\n"
+
+
+def test_a_skill_is_exported_to_a_zip_that_a_colleague_imports(cli, library, root, tmp_path):
+    script = root / "haiku" / "run.sh"
+    script.write_text("echo\n")
+    script.chmod(0o777)
+    cli("sync")
+    file = tmp_path / "haiku.zip"
+    done = cli("export", "haiku", str(file))
+    assert (done.exit_code, done.stdout) == (0, f"Exported haiku: {file}\n")
+    with zipfile.ZipFile(file) as archive:
+        modes = {one.filename: one.external_attr >> 16 for one in archive.infolist()}
+    assert modes == {"haiku/SKILL.md": 0o100644, "haiku/run.sh": 0o100755}
+    before = file.read_bytes()
+    refused = cli("export", "haiku", str(file))
+    assert refused.exit_code == 1
+    assert "the file exists already. To replace it, add --force." in refused.stderr
+    os.utime(script, (0, 0))
+    again = cli("export", "mine/haiku", str(file), "--force", "--json")
+    assert (json.loads(again.stdout)["path"], file.read_bytes()) == (str(file), before)
+    (tmp_path / "theirs").mkdir()
+    theirs = "--db", str(tmp_path / "theirs.db")
+    cli(*theirs, "source", "add", str(tmp_path / "theirs"))
+    assert cli(*theirs, "import", str(file)).exit_code == 0
+    for name in ("SKILL.md", "run.sh"):
+        copy = tmp_path / "theirs" / "haiku" / name
+        assert copy.read_bytes() == (root / "haiku" / name).read_bytes()
+    assert os.access(tmp_path / "theirs" / "haiku" / "run.sh", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["a.zip"],
+        ["haiku", "review", "a.zip"],
+        ["--all", "a.zip"],
+        ["haiku", "a.zip", "--tag", "x"],
+        ["haiku", "--force"],
+        ["haiku", "a.zip", "--force", "--git", "there"],
+    ],
+    ids=" ".join,
+)
+def test_a_zip_holds_one_skill(cli, library, tmp_path, monkeypatch, typed):
+    monkeypatch.chdir(tmp_path)
+    ran = cli("export", *typed)
+    assert ran.exit_code == 2
+    assert "A zip file holds one skill" in ran.stderr
+    assert not (tmp_path / "a.zip").exists()

@@ -139,7 +139,7 @@ def test_delete_accepts_yes_instead_of_suggesting_another_option(library, cli):
         ("review", "'proposal list'"),
         ("approve", "'proposal approve'"),
         ("push", "'publish' FOLDER"),
-        ("zip", "'pull' NAME... --to DIR"),
+        ("zip", "'export' NAME FILE.zip"),
         ("undelete", "'restore'"),
         ("backup", "'db backup'"),
         ("discover", "'source discover'"),

@@ -1,7 +1,8 @@
 """`skill-registry import` and `skill-registry export`."""
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,6 +14,7 @@ from registry.cli.listing import skill_line
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm_addresses
 from registry.cli.session import Session, Status
+from registry.errors import ExportRefused
 
 
 @session_command(
@@ -57,6 +59,7 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
 
 
 @session_command(
+    "skill-registry export code-review code-review.zip     # for a colleague",
     "skill-registry export --all --well-known ./public",
     "skill-registry export --tag git --well-known ./public --json",
     "skill-registry export --all --git ./skills.git",
@@ -77,12 +80,23 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     metavar="DIR",
     help="A folder for a bare git repository, from which agents' own clients install.",
 )
+@click.option("--force", is_flag=True, help="Replace FILE.zip if it exists.")
 @options.yes_fetch_option
 @options.json_option
 def export(
-    session: Session, /, *, to: str | None, repository: str | None, yes: bool, **choice: Any
+    session: Session,
+    /,
+    *,
+    to: str | None,
+    repository: str | None,
+    force: bool,
+    yes: bool,
+    **choice: Any,
 ) -> None:
-    """Export skills for a web site or as a git repository.
+    """Export a skill to a zip file, or skills for a web site or as a git repository.
+
+    "export NAME FILE.zip" writes the files of a skill into a zip file (or FILE.skill), in a folder
+    with the skill's name. "import FILE.zip" reads it.
 
     With --well-known the command writes the index of the discovery RFC 0.2.0, and a SKILL.md or an
     archive for each skill with its digest. Skills whose names the specification does not allow are
@@ -97,13 +111,16 @@ def export(
     """
     if to is not None and repository is not None:
         raise click.UsageError("--well-known and --git can't be combined.")
+    if force or (to is None and repository is None and _is_file(choice["names"])):
+        _export_zip(session, to or repository, force=force, **choice)
+        return
     if repository is not None:
         _export_git(session, repository, **choice)
         return
     if to is None:
         raise click.UsageError(
-            "Missing --well-known DIR, the root of a web site, or --git DIR. To install skills "
-            "into a folder, run: skill-registry pull NAME --to DIR"
+            "Missing FILE.zip, --well-known DIR (the root of a web site) or --git DIR. To install "
+            "skills into a folder, run: skill-registry pull NAME --to DIR"
         )
     confirm_names(session, choice["names"], yes=yes)
     wanted = chosen_skills(session, **choice)
@@ -117,6 +134,29 @@ def export(
         session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason).rstrip('.')}.")
     if done.failed:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+ZIPS: Final = (".zip", ".skill")
+
+
+def _is_file(names: Sequence[str]) -> bool:
+    """Tell whether the last name is the zip file of an export."""
+    return bool(names) and names[-1].lower().endswith(ZIPS)
+
+
+def _export_zip(
+    session: Session, other: str | None, *, force: bool, names: Sequence[str], **more: Any
+) -> None:
+    if other is not None or any(more.values()) or not names[1:] or names[2:] or not _is_file(names):
+        raise click.UsageError("A zip file holds one skill: skill-registry export NAME FILE.zip")
+    name = options.named(session.registry, names[0])
+    try:
+        done = session.registry.export_zip(name, names[1], overwrite=force)
+    except ExportRefused as error:
+        if os.path.isfile(os.path.expanduser(names[1])) and not force:
+            error.add_note("To replace it, add --force.")
+        raise
+    session.answer(done, [f"Exported {escape.line(done.ref)}: {escape.line(done.path)}"])
 
 
 def _export_git(
