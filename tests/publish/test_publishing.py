@@ -416,6 +416,16 @@ def test_of_several_sources_the_command_names_its_own_option(
     assert "?source" not in refused.output
 
 
+def test_other_messages_of_a_server_are_printed_as_they_are(site, shown, draft, away, monkeypatch):
+    message = "Ask at https://example.org/?source=NAME first."
+    reply = {"error": {"code": "source_forbidden", "message": message}}
+    monkeypatch.setattr("registry.publish.client.Publisher.send", lambda *_, **__: (403, reply))
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", shown)
+    refused = away("publish", str(draft), "--to", site.base)
+    assert refused.exit_code == 1
+    assert f"Error: {message} (403)" in refused.output
+
+
 def test_the_token_comes_from_a_setting_or_from_the_store_of_git(
     site, mine, shown, draft, away, tmp_path, monkeypatch
 ):

@@ -81,7 +81,7 @@ def _judged(
     decided = _decided(reader, personality, host, whole=whole, **among)
     for _, namesakes in groupby(decided, key=lambda pair: pair[0].name):
         some = list(namesakes)
-        free = unhidden(one for one, choice in some if choice.visible)
+        free = _unhidden([one for one, choice in some if choice.visible])
         for one, choice in some:
             is_hidden = one.id not in free if choice.visible else one.shadowed == 1
             if is_one_source or not is_hidden:
@@ -172,13 +172,14 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
     """
     found: set[int] = set()
     for _, namesakes in groupby(some, key=attrgetter("name")):
-        skills = list(namesakes)
-        found |= _unhidden(skills) if len(skills) > 1 else {skills[0].id}
+        found |= _unhidden(list(namesakes))
     return found
 
 
 def _unhidden(skills: Sequence[Candidate]) -> set[int]:
     """Return the result of `unhidden` for skills with the same name."""
+    if len(skills) <= 1:
+        return {one.id for one in skills}
     top = min(one.rank.project for one in skills)
     highest: dict[tuple[object, ...], int] = {}
     best: dict[tuple[object, ...], int] = {}

@@ -47,7 +47,8 @@ def config(session: Session) -> None:
     """Print the current settings, and where each one is set.
 
     A value comes from an option, an environment variable, the settings file or the default. The
-    database is not opened. Passwords and tokens are not printed.
+    database is not opened. Passwords and tokens are not printed. "serve", "mcp" and "sync --watch"
+    read the settings only when they start: restart them after a change.
     """
     found = [*_global(session), *_of_file(session)]
     emit(session, found, COLUMNS, to_record=lambda one: one._asdict())

@@ -146,8 +146,12 @@ def _send(
     findings = [finding_of(one) for one in reply.get("findings", ()) if isinstance(one, dict)]
     if status not in SUCCESS:
         found = reply.get("error")
-        message = str(found.get("message") or "") if isinstance(found, dict) else ""
-        message = message.replace("?source=NAME", "--source NAME")
+        error = found if isinstance(found, dict) else {}
+        message = str(error.get("message") or "")
+        if error.get("code") in _NAMING_SOURCE:
+            message = message.replace(
+                "ame a source with ?source=NAME", "ame a source with --source NAME"
+            )
         for line in draw_findings(session.console, findings, session.console.width):
             session.console.note(line)
         raise click.ClickException(f"{message or 'The server refused the skill.'} ({status})")
@@ -159,6 +163,10 @@ def _send(
             "To see the decision and its reason, run: skill-registry proposal show "
             f"{number} --to {shlex.quote(escape.line(url))}"
         )
+
+
+_NAMING_SOURCE: Final = {"source_unclear", "name_taken"}
+"""The codes of a server's errors that name its parameter ``source``."""
 
 
 def _show_diff(session: Session, text: str) -> None:
