@@ -106,13 +106,22 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Suggestions for unknown commands, by group ("" means the program itself) and typed word."""
 
-_SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
+_SITE: Final = (
+    "NAME FILE.zip for one skill, --well-known DIR for a web site, or 'pull' NAME --to DIR for a "
+    "folder of skills"
+)
 
 _PIN: Final = "ADDRESS#v2, or 'source update' NAME --ref v2 for a source"
 _PINS: Final = dict.fromkeys(("--pin", "--ref", "--tag", "--branch", "--rev", "--commit"), _PIN)
 
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+    "list": dict.fromkeys(
+        ("--since", "--changed-since", "--modified-since"),
+        "--updated-since, as in: list --updated-since 7d",
+    ),
+    "db backup": {"--force": "--overwrite"},
+    "db restore": {"--force": "--overwrite"},
     "sync": _PINS,
     "source add": _PINS,
     "pull": _PINS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.db.interface import Backend, State
-from registry.db.read.summary import registered
+from registry.db.read.summary import is_filled, registered
 from registry.errors import DatabaseBehind, UsageProblem
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def copy(
         source.make_current()
     target.make_current()
     target.reader.empty = False
-    for table in ("sources", "revisions", "usage"):
-        if target.reader.rows(f"SELECT 1 FROM {table} LIMIT 1"):
-            raise UsageProblem(message=f"{target.path} holds a registry already; choose another")
+    if is_filled(target.reader):
+        raise UsageProblem(message=f"{target.path} holds a registry already; choose another")
     with source.reader.snapshot(), target.open_writer().transaction() as connection:
         return _Copy(source, target, connection, progress).run()
 

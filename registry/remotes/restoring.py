@@ -6,6 +6,7 @@ from registry.core import Core
 from registry.db.interface import State
 from registry.db.open import file_path
 from registry.db.read.sources import list_sources
+from registry.db.read.summary import is_filled
 from registry.errors import UsageProblem
 from registry.remotes.sources import adopt
 from registry.sync.sources import is_here
@@ -29,9 +30,10 @@ def restore(core: Core, file: str, *, overwrite: bool) -> str | None:
             raise UsageProblem(message=f"{path} is the database itself; give a backup")
         core.create_database()
         saved = None
-        if any(core.reader.rows(f"SELECT 1 FROM {table} LIMIT 1") for table in _FILLED):
+        if is_filled(core.reader):
             if not overwrite:
-                raise UsageProblem(message=f"{path} contains a registry already.")
+                message = f"{path} contains a registry already; to replace it, add --overwrite"
+                raise UsageProblem(message=message)
             saved = f"{path}.{utc_now().replace(':', '')}.bak"
             core.backend.backup(saved, overwrite=False)
         core.backend.replace_by(backup)
@@ -40,7 +42,3 @@ def restore(core: Core, file: str, *, overwrite: bool) -> str | None:
         if source.remote is not None and is_here(core, source.host, source.path):
             adopt(core, source.name)
     return saved
-
-
-_FILLED = ("sources", "revisions", "usage")
-"""Tables of which one has rows if the database contains a registry."""

@@ -170,7 +170,6 @@ def test_all_agents_where_one_is_asked_for_are_listed_by_a_command(library, cli,
         ("trash", "clear", "'trash empty'"),
         ("trash", "restore", "'restore'"),
         ("db", "migrate", "'db upgrade'"),
-        ("db", "restore", "'cp BACKUP DATABASE'"),
         ("version", "create", "'version add' NAME LABEL"),
         ("version", "restore", "'restore' NAME@LABEL"),
         ("version", "delete", "'version yank' NAME@LABEL"),
@@ -444,7 +443,8 @@ def test_the_help_of_a_backup_says_how_to_restore_it(cli):
 def test_other_words_for_the_folder_of_an_export_name_the_option(library, cli, option):
     ran = cli("export", "haiku", option, "there")
     assert ran.exit_code == 2
-    assert f"No such option '{option}'. Did you mean --well-known DIR for a web site" in ran.stderr
+    assert f"No such option '{option}'. Did you mean NAME FILE.zip for one skill" in ran.stderr
+    assert "--well-known DIR for a web site" in ran.stderr
     assert "No such option '--tagz'. (Did you mean" in cli("list", "--tagz", "x").stderr
 
 
@@ -455,9 +455,11 @@ def test_other_words_for_the_folder_of_an_export_name_the_option(library, cli, o
         (["source", "add"], "--ref", "ADDRESS#v2, or 'source update' NAME --ref v2"),
         (["pull"], "--branch", "ADDRESS#v2, or 'source update' NAME --ref v2"),
         (["source", "update"], "--pin", "--ref?"),
+        (["list"], "--since", "--updated-since, as in: list --updated-since 7d"),
+        (["db", "restore"], "--force", "--overwrite?"),
     ],
 )
-def test_other_words_for_a_pin_name_the_way(cli, command, option, meant):
+def test_other_words_for_an_option_name_the_option(cli, command, option, meant):
     ran = cli(*command, "github:owner/repo", option, "v2")
     assert ran.exit_code == 2
     assert f"No such option '{option}'. Did you mean {meant}" in ran.stderr

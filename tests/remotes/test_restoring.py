@@ -98,7 +98,7 @@ def test_a_registry_is_replaced_only_if_told_and_is_kept_beside(cli, backup, els
     cli(*elsewhere, "sync", str(tmp_path / "bob" / "own"))
     refused = cli(*elsewhere, "db", "restore", str(backup))
     assert refused.exit_code == 2
-    assert "To replace it, add --overwrite." in refused.stderr
+    assert "to replace it, add --overwrite" in refused.stderr
     assert list(sources(cli, *elsewhere)) == ["own"]
     with SkillRegistry.open(elsewhere[1]) as reading:
         assert [one.name for one in reading.list()] == ["coffee"]

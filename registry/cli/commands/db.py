@@ -159,12 +159,7 @@ def restore(session: Session, *, file: str, overwrite: bool) -> None:
     """
     registry = session.registry
     with waiting(session.console, "restoring"):
-        try:
-            saved = registry.restore_backup(file, overwrite=overwrite)
-        except UsageProblem as error:
-            if not overwrite and registry.database_info().sources and not registry.core.host:
-                error.add_note("To replace it, add --overwrite.")
-            raise
+        saved = registry.restore_backup(file, overwrite=overwrite)
         info, sources = registry.database_info(), registry.own_sources()
     path = escape.line(info.path)
     counts = f"{formatting.count(info.sources, 'source')}, {formatting.count(info.skills, 'skill')}"

@@ -174,6 +174,12 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
 
+def is_filled(reader: Reader) -> bool:
+    """Tell whether a database contains a registry: sources, revisions or usage counts."""
+    tables = "sources", "revisions", "usage"
+    return any(reader.rows(f"SELECT 1 FROM {table} LIMIT 1") for table in tables)
+
+
 def staged(reader: Reader) -> tuple[int, int]:
     """Return the number of versions that aren't current, and the total size of their files."""
     rows = reader.rows("SELECT count(*), coalesce(sum(bytes), 0) FROM skills WHERE live = 0")
