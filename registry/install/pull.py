@@ -104,6 +104,20 @@ def update(
         return found
 
 
+def skills_to_update(
+    core: Core, target: InstallTarget, names: Mapping[str, str | None] | None
+) -> list[Skill]:
+    """Return the skills whose current files `update` installs, by its argument ``names``."""
+    pins = names or {}
+    entries = [
+        entry
+        for folder, entry in lockfile.read_lock(target.path).items()
+        if (entry.pin is None if names is None else pins.get(folder, "") is None)
+    ]
+    found = [(entry, owner(core, entry)) for entry in entries]
+    return [one for entry, one in found if one is not None and one.tree_hash != entry.tree_hash]
+
+
 def _pull_one(
     core: Core,
     work: InstallPlan,

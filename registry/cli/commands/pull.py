@@ -432,14 +432,14 @@ def _act(
     is_new = how.adopt or not pulling.is_locked(target) or any(":" in name for name in names)
     if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
-    if chosen:
-        asks = may_ask and not how.dry_run and is_terminal(session)
-        shown += report_dangers(session, target, chosen, asks=asks)
+    folders = pulling.folders_of(target, names) if names and chosen is None else None
+    asks = bool(chosen) and may_ask and not how.dry_run and is_terminal(session)
+    coming = pulling.skills_to_update(core, target, folders) if chosen is None else chosen
+    shown += report_dangers(session, target, coming, asks=asks)
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
         if chosen is not None:
             return pulling.pull(core, chosen, target, how)
-        folders = pulling.folders_of(target, names) if names else None
         return pulling.update(core, target, folders, how)
 
 
