@@ -202,7 +202,8 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
     if others:
         have = "have" if others[1:] else "has"
         message = f"it is listed, but {', '.join(others)} {have} the same name"
-        return Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
+        fix = f"ask for it as {skill.ref}, or raise its source's priority to list only this one"
+        return Diagnostic("ambiguous", "info", message, fix=fix)
     same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""
     message = "in the registry, nothing shadows or hides it"
     if has_errors and stored.remote:
