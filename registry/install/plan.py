@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -383,12 +384,14 @@ class InstallPlan:
         labels = self._target.labels(ids)
         for label in labels:
             if sharing := [one for one in left if self._target.labels([one]) == [label]]:
-                these = [names[one] for one in ids if self._target.labels([one]) == [label]]
-                more = " ".join(f"--agent {one}" for one in sharing)
+                there = [one for one in ids if self._target.labels([one]) == [label]]
+                where = ["--global"] if self._target.is_global else []
+                every = [f"--agent={one}" for one in [*ids, *sharing]]
+                way = shlex.join(["skill-registry", "pull", *where, "--remove", folder, *every])
                 message = (
-                    f"{', '.join([*these, *(names[one] for one in sharing)])} read the same "
+                    f"{' and '.join(names[one] for one in [*there, *sharing])} read the same "
                     f"folder, {label}, so they have {entry.name} together. To remove it from all "
-                    f"of them, add {more}"
+                    f"of them, run: {way}"
                 )
                 raise UsageProblem(message=message)
         is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"

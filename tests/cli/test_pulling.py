@@ -673,10 +673,11 @@ def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project)
     lock = (project / "skills.lock.json").read_bytes()
     refused = cli("pull", "--remove", "review", "haiku", "-a", "cursor")
     assert refused.exit_code == 2
-    assert "Cursor, Codex read the same folder, .agents/skills" in refused.stderr
-    assert "add --agent codex" in refused.stderr
+    assert "Cursor and Codex read the same folder, .agents/skills" in refused.stderr
+    way = "pull --remove review --agent=cursor --agent=codex"
+    assert refused.stderr.endswith(f"run: skill-registry {way}\n")
     assert (project / "skills.lock.json").read_bytes() == lock
-    removed = cli("pull", "--remove", "haiku", "-a", "cursor", "--agent", "codex")
+    removed = cli(*way.replace("review", "haiku").split())
     assert removed.exit_code == 0
     assert (
         f"Cursor still has haiku, because it also reads: {project}/.claude/skills/haiku\n"
@@ -705,5 +706,10 @@ def test_everywhere_one_agent_loses_its_link(library, cli, project):
     cli("pull", "haiku", "-a", "claude-code,codex,windsurf", "--global")
     home = project / "home"
     assert cli("pull", "--remove", "haiku", "-a", "windsurf", "--global").exit_code == 0
+    refused = cli("pull", "--remove", "haiku", "-a", "codex,windsurf", "--global")
+    assert "haiku is not installed for Windsurf" in refused.stderr
+    cli("pull", "haiku", "-a", "cursor", "--global")
+    refused = cli("pull", "--remove", "haiku", "-a", "codex", "--global")
+    assert "pull --global --remove haiku --agent=codex --agent=cursor\n" in refused.stderr
     left = sorted(str(one.relative_to(home)) for one in home.glob(".*/**/haiku"))
     assert left == [".agents/skills/haiku", ".claude/skills/haiku"]
