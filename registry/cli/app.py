@@ -194,7 +194,7 @@ COMMANDS: Final = {
     "pull": "Install skills for agents or into a folder, and update them.",
     "agents": "List the supported agents and their skill folders.",
     "import": "Copy skills from an archive or an address into your own source.",
-    "export": "Export skills for a web site or as a git repository.",
+    "export": "Export a skill to a zip file, or skills for a web site or git.",
     "publish": "Send a skill to a registry: to a server, or into a source on this machine.",
     "proposal": "Review proposals: changes that wait for approval in sources under review.",
     "prompt": "Print the list of skills for a system prompt.",

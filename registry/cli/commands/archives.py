@@ -93,7 +93,7 @@ def export(
     yes: bool,
     **choice: Any,
 ) -> None:
-    """Export a skill to a zip file, or skills for a web site or as a git repository.
+    """Export a skill to a zip file, or skills for a web site or git.
 
     "export NAME FILE.zip" writes the files of a skill into a zip file (or FILE.skill), in a folder
     with the skill's name. "import FILE.zip" reads it.
