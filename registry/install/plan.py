@@ -385,13 +385,13 @@ class InstallPlan:
         for label in labels:
             if sharing := [one for one in left if self._target.labels([one]) == [label]]:
                 there = [one for one in ids if self._target.labels([one]) == [label]]
-                where = ["--global"] if self._target.is_global else []
+                everywhere = ["--global"] if self._target.is_global else []
                 every = [f"--agent={one}" for one in [*ids, *sharing]]
-                way = shlex.join(["skill-registry", "pull", *where, "--remove", folder, *every])
+                words = ["skill-registry", "pull", *everywhere, "--remove", folder, *every]
                 message = (
                     f"{' and '.join(names[one] for one in [*there, *sharing])} read the same "
                     f"folder, {label}, so they have {entry.name} together. To remove it from all "
-                    f"of them, run: {way}"
+                    f"of them, run: {shlex.join(words)}"
                 )
                 raise UsageProblem(message=message)
         is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"
