@@ -10,7 +10,7 @@ def include_name(name: str | None, kind: str, _parents: object) -> bool:
     """Leave to the migrations what they write in SQL: what only a file or only a server has."""
     if kind == "index" and name == COUNTED:
         return False
-    own = (SEARCH_TABLES, "data_version", "hosts", "teams", "content_uses", "leases")
+    own = (SEARCH_TABLES, "data_version", "hosts", "teams", "content_uses", "leases", "commit")
     return not (kind == "table" and name is not None and name.startswith(own))
 
 

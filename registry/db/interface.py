@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
 KNOWN_REVISIONS: Final = tuple(
-    "0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027 0028 0029 0030 0031 0032".split()
+    "0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027 0028 0029 0030 0031 0032 0033".split()
 )
 """All migrations, the oldest first; a test compares this list with the migrations folder.
 
@@ -468,13 +468,6 @@ class Reader(ABC):
     columns (`schema.COUNTED`) takes less time.
     """
 
-    digest: str | None = None
-    """SQL aggregate for a digest of the texts ``{}``.
-
-    The attribute is None if the database has no digest function. The caller must then read and
-    compare the texts.
-    """
-
     semantic: str | None = None
     """The folder of the model for sentence vectors; None if searches don't use a model."""
 
@@ -594,6 +587,18 @@ class Reader(ABC):
 
         Only numbers that the same thread got can be compared.
         """
+
+    def changes_since(
+        self,
+        place: object,  # noqa: ARG002  # only a server records changes
+    ) -> tuple[object, list[int] | None]:
+        """Return the place of this snapshot among all changes, and the changes since ``place``.
+
+        ``place`` is the result of an earlier call, or None. The changes are ids of versions: each
+        of them may have become current or hidden, may have another ref, or is gone. They are None
+        if every skill may have changed. A SQLite file doesn't record changes, so they are None.
+        """
+        return None, None
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[object]:

@@ -58,8 +58,8 @@ class ScopedReader(Reader):
         self.path = reader.path
         self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
-        self.own, self.digest, self.listed = reader.own, reader.digest, reader.listed
-        self.own_yanked, self.counted = reader.own_yanked, reader.counted
+        self.own, self.own_yanked = reader.own, reader.own_yanked
+        self.listed, self.counted = reader.listed, reader.counted
         self.semantic = reader.semantic
 
     @property
@@ -139,6 +139,7 @@ class ScopedReader(Reader):
     many, page, version = _forwarded("many"), _forwarded("page"), _forwarded("version")
     pipeline, finish = _forwarded("pipeline"), _forwarded("finish")
     recalls, close = _forwarded("recalls"), _forwarded("close")
+    changes_since = _forwarded("changes_since")
 
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that ``question`` builds from the `visibility`.

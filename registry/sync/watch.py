@@ -110,8 +110,8 @@ COMPARE_SECONDS: Final = 5.0
 """Maximum pause between two comparisons of the list of skills, in seconds.
 
 If a comparison took t seconds, the pause after it is `COMPARE_SHARE` * t seconds, but at most
-`COMPARE_SECONDS`. The pause limits the work on a server, where each watching process would
-otherwise compare the list after every write of any client.
+`COMPARE_SECONDS`. The pause limits the work for a large SQLite file, because each comparison reads
+the whole list.
 """
 
 
@@ -148,7 +148,6 @@ class Watcher:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._noted: set[str] = set()
-        self._seen: dict[str, str] = {}
         self._hashes = TreeHashes()
         self._version: object = None
         self._known: Sequence[Source] = ()
@@ -366,12 +365,13 @@ class Watcher:
         is_other = version is None or version != self._version
         if not is_other or started < self._next_compare:
             return Changes()
-        before = self._seen
+        before: dict[str, str] = {}
+        now: dict[str, str] = {}
         with suppress(RegistryError):
-            self._seen, self._version = self._hashes.read(self._core.reader), version
+            before, now = self._hashes.read(self._core.reader)
+            self._version = version
         took = time.monotonic() - started
         self._next_compare = started + min(COMPARE_SHARE * took, COMPARE_SECONDS)
-        now = self._seen
         return Changes(
             added=tuple(ref for ref in now if ref not in before),
             updated=tuple(r for r, h in now.items() if r in before and before[r] != h),

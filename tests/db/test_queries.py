@@ -78,7 +78,7 @@ def test_what_models_are_offered_is_what_is_visible_and_does_not_hide(reader):
     assert [offer.ref for offer in listing.offers(reader)] == refs
     review = listing.offers(reader)[4]
     assert review == ("review", "project", "Does one thing well.", "project", "review")
-    hashes = listing.TreeHashes().read(reader)
+    _, hashes = listing.TreeHashes().read(reader)
     assert set(hashes) == set(refs)
     assert all(digest.startswith("sha256:") for digest in hashes.values())
 

@@ -101,6 +101,8 @@ def test_the_migrated_schema_is_the_one_in_the_code(server_database):
                             "teams",
                             "content_uses",
                             "leases",
+                            "commits",
+                            "commit_skills",
                         }
                     )
                 ),

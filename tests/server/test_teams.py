@@ -10,7 +10,7 @@ from registry.api import SkillRegistry
 from registry.db.copy import copy
 from registry.db.open import open_backend
 from registry.db.postgres.rights import VIEWS
-from registry.db.read.listing import Filters
+from registry.db.read.listing import Filters, TreeHashes
 from registry.db.write.usage import SkillPlace
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
 from registry.model import record
@@ -309,6 +309,17 @@ def test_every_table_of_the_registry_has_policies(world):
         "AND relkind = 'r' AND NOT relrowsecurity"
     )
     assert {name for (name,) in bare} == {"alembic_version", "data_version"}
+
+
+def test_a_watching_process_notices_that_its_role_got_another_team(world, red):
+    world.add("zoe", "read", "blue")
+    registry = world.open("zoe")
+    hashes = TreeHashes()
+    _, before = hashes.read(registry.core.reader)
+    world.as_dba(f"GRANT {world.name('rita')} TO {world.name('zoe')}")
+    _, now = hashes.read(registry.core.reader)
+    assert now == {one.ref: one.tree_hash for one in registry.list()}
+    assert (len(before), len(now)) == (2, 4)
 
 
 def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.read.listing import PARTS, TreeHashes
+from registry.db.read.listing import TreeHashes
 from registry.settings import Settings
 from registry.sync import watch
 from tests.conftest import write_skill
@@ -16,30 +16,128 @@ from tests.pooler import Pooler, program
 
 pytestmark = pytest.mark.server
 
-SKILLS = 3 * PARTS
+
+class Following:
+    """The list of skills as a watching process knows it."""
+
+    def __init__(self, registry):
+        self.reader, self.hashes, self.known = registry.core.reader, TreeHashes(), {}
+
+    def read(self):
+        """Bring the list up to date; return it and the number of skills that were read."""
+        before, now = self.hashes.read(self.reader)
+        self.known = {ref: found for ref, found in self.known.items() if ref not in before} | now
+        return self.known, len(now)
 
 
-def test_after_a_change_what_is_held_is_what_is_there(numbered, server_database, root):
-    library = numbered(SKILLS)
-    write_skill(root.parent / "weak" / "one-7", description="A weaker one.")
+def visible(registry):
+    return {one.ref: one.tree_hash for one in registry.list()}
+
+
+def test_a_watching_process_reads_only_what_changed(numbered, server_database, root):
+    library = numbered(30)
+    weak = root.parent / "weak"
+    write_skill(weak / "one-7", description="A weaker one.")
+    everything = 100
     changes = (
-        lambda: library.create("new", description="New."),
-        lambda: library.update("one-5", description="Other."),
-        lambda: library.delete("one-6"),
-        lambda: library.sync(str(root.parent / "weak"), name="weak"),
-        lambda: library.update_source("weak", scope="project"),
-        lambda: library.update_source("mine", scope="team"),
-        lambda: None,
-        lambda: library.remove_source("mine"),
+        (lambda: library.create("new", description="New."), 1),
+        (lambda: library.update("one-5", description="Other."), 1),
+        (lambda: library.delete("one-6"), 0),
+        (lambda: library.rename("one-8", "other"), 1),
+        (lambda: library.sync(str(weak), name="weak"), everything),
+        (lambda: library.delete("mine/one-7"), 2),
+        (library.undo, 3),
+        (lambda: library.update_source("weak", scope="project"), everything),
+        (lambda: library.update_source("mine", scope="team"), everything),
+        (lambda: None, 0),
+        (lambda: library.remove_source("mine"), 0),
     )
     with SkillRegistry.open(server_database, settings=Settings()) as registry:
-        reader, held = registry.core.reader, TreeHashes()
-        assert len(held.read(reader)) == SKILLS
+        following = Following(registry)
+        assert following.read() == (visible(registry), 30)
+        for number, (change, most) in enumerate(changes):
+            change()
+            known, count = following.read()
+            assert known == visible(registry), number
+            assert count <= most, number
+
+
+def test_a_change_of_a_projects_skill_is_seen_with_the_skills_that_it_shadows(
+    server_database, root
+):
+    project = root.parent / "project"
+    shadowing = project / "skills" / "alpha"
+    write_skill(root / "alpha")
+    write_skill(root / "beta")
+    write_skill(shadowing, description="Of the project.")
+    with SkillRegistry.open(server_database, settings=Settings(), workdir=project) as registry:
+        registry.sync(str(root), name="mine")
+        registry.sync(str(project / "skills"), name="here", scope="project")
+        following = Following(registry)
+        assert following.read() == (visible(registry), 2)
+        changes = (
+            lambda: registry.delete("alpha"),
+            lambda: write_skill(shadowing, extra="disable-model-invocation: true\n"),
+            lambda: write_skill(shadowing, description="Edited.", age=None),
+        )
         for number, change in enumerate(changes):
             change()
-            found = held.read(reader)
-            assert found == TreeHashes().read(reader)
-            assert found == {one.ref: one.tree_hash for one in registry.list()}, number
+            registry.sync()
+            known, count = following.read()
+            _, everything = TreeHashes().read(registry.core.reader)
+            assert (known, count <= 1) == (everything, True), number
+
+
+def test_a_change_that_ends_after_a_later_one_is_not_missed(numbered, server_database):
+    """The transactions of two clients don't end in the order in which they began."""
+    numbered(3)
+    plain = server_database.replace("+psycopg", "")
+    status = "UPDATE skills SET status = 'error' WHERE name = %s AND live = 1"
+    with (
+        SkillRegistry.open(server_database, settings=Settings()) as registry,
+        closing(psycopg.connect(plain)) as first,
+        closing(psycopg.connect(plain)) as second,
+    ):
+        following = Following(registry)
+        following.read()
+        first.execute(status, ("one-0",))
+        second.execute(status, ("one-1",))
+        second.commit()
+        assert following.read() == ({ref: visible(registry)[ref] for ref in ("one-0", "one-2")}, 0)
+        first.commit()
+        assert following.read() == (visible(registry), 0)
+        assert list(visible(registry)) == ["one-2"]
+
+
+def test_a_watching_process_that_was_away_for_long_reads_everything(numbered, server_database):
+    library = numbered(3)
+    plain = server_database.replace("+psycopg", "")
+    with (
+        SkillRegistry.open(server_database, settings=Settings()) as registry,
+        closing(psycopg.connect(plain, autocommit=True)) as administrator,
+    ):
+        following = Following(registry)
+        following.read()
+        library.delete("one-1")
+        for _ in range(1300):
+            administrator.execute("UPDATE data_version SET number = number + 1")
+        assert administrator.execute("SELECT count(*) FROM commits").fetchone()[0] <= 1100
+        assert following.read() == (visible(registry), 2)
+        assert following.read() == (visible(registry), 0)
+
+
+def test_a_watching_process_notices_that_the_server_was_restored(
+    numbered, server_database, databases
+):
+    library = numbered(3)
+    saved = databases.saved(server_database)
+    with SkillRegistry.open(server_database, settings=Settings()) as registry:
+        following = Following(registry)
+        library.update("one-1", description="Lost when the server is restored.")
+        lost, _ = following.read()
+        databases.put(server_database, saved)
+        assert following.read() == (visible(registry), 3)
+        assert following.known != lost
 
 
 def test_who_watches_a_server_that_nobody_changes_asks_it_seldom(

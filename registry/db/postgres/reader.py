@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from registry.db.forks import reopen_in_child
 from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
@@ -36,6 +36,9 @@ IDLE_SECONDS: Final = 60
 WAIT_SECONDS: Final = 30
 """Maximum time that a thread waits for a free connection, in seconds."""
 
+MAX_CHANGES: Final = 5000
+"""Maximum number of changes that a reader gets; to read everything is faster than more of them."""
+
 T = TypeVar("T")
 
 _AT_ONCE: Final = 1000
@@ -44,13 +47,54 @@ _AT_ONCE: Final = 1000
 _NUMBERS: Final = count()
 """Numbers for unique cursor names; several threads can call ``next`` safely."""
 
-_VERSION: Final[Select] = ("SELECT number FROM data_version", ())
+_PLACE: Final = (
+    "SELECT token, CAST(pg_current_snapshot() AS text), registry_sees_all(), registry_teams(), "
+    "EXISTS (SELECT 1 FROM commits c WHERE c.token = ?) "
+    "AND forgotten < pg_snapshot_xmin(CAST(? AS pg_snapshot)) FROM data_version"
+)
+"""SELECT for a `_Place`, and whether `commits` has all transactions since an earlier place.
+
+If the token of the earlier place isn't there, the server was restored without that transaction.
+"""
+
+_LATER: Final = (
+    "xid >= pg_snapshot_xmin(CAST(? AS pg_snapshot)) "
+    "AND NOT pg_visible_in_snapshot(xid, CAST(? AS pg_snapshot))"
+)
+
+_CHANGED: Final = (
+    f"SELECT CAST(NULL AS bigint[]) FROM commits WHERE everything AND {_LATER} "
+    f"UNION ALL SELECT skills FROM commit_skills WHERE {_LATER}"
+)
+"""SELECT for the changes that an earlier snapshot didn't see; NULL if everything may have changed.
+
+A number for each transaction wouldn't do: transactions don't end in the order of their numbers.
+"""
+
+_VERSION: Final[Select] = ("SELECT token FROM data_version", ())
 
 NO_VERSION: Final = -1
 
-_COUNTING: Final = "SELECT d.number, CASE WHEN d.number <> ? THEN ({}) END FROM data_version d"
+_COUNTING: Final = "SELECT d.token, CASE WHEN d.token <> ? THEN ({}) END FROM data_version d"
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class _Place(NamedTuple):
+    """The state of the registry in a snapshot, and what this role may see.
+
+    ``token`` is the server's random number for the state. ``sees_all`` and ``teams`` are the
+    role's rights.
+    """
+
+    token: int
+    snapshot: str
+    sees_all: bool
+    teams: list[str]
+
+    @property
+    def rights(self) -> tuple[bool, list[str]]:
+        return self.sees_all, self.teams
 
 
 class PostgresReader(Reader):
@@ -66,7 +110,6 @@ class PostgresReader(Reader):
     )
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
-    digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
     listed = (
         "SELECT coalesce(sum(t.listed), 0) FROM totals t JOIN sources src ON src.id = t.source_id "
         "WHERE src.enabled = 1"
@@ -192,11 +235,25 @@ class PostgresReader(Reader):
             found = self._asked(lambda session: session.ask([fetch]))[0]
 
     def version(self) -> int | None:
-        """Return the number of transactions that have changed the registry."""
+        """Return the random number that the server gave to the last change of the registry.
+
+        So a restored server, or one that took over, has another number than before.
+        """
         if self.empty:
             return None
         pinned = self._pinned
         return int((self.rows(*_VERSION) if pinned is None else pinned.version())[0][0])
+
+    def changes_since(self, place: object) -> tuple[object, list[int] | None]:
+        before = place if isinstance(place, _Place) else None
+        (row,) = self.rows(_PLACE, (before and before.token, before and before.snapshot))
+        now = _Place(*row[:-1])
+        if before is None or not row[-1] or before.rights != now.rights:
+            return now, None
+        found = [ids for (ids,) in self.rows(_CHANGED, [before.snapshot] * 4)]
+        if None in found or sum(map(len, found)) > MAX_CHANGES:
+            return now, None
+        return now, sorted({one for ids in found for one in ids})
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

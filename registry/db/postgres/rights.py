@@ -59,7 +59,15 @@ A reader may update only these columns. A right to update the whole table would 
 lock the table.
 """
 
-_ONLY_READ: Final = ("usage", "totals", "content_uses", "audit", "alembic_version")
+_ONLY_READ: Final = (
+    "usage",
+    "totals",
+    "content_uses",
+    "audit",
+    "commits",
+    "commit_skills",
+    "alembic_version",
+)
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
 """All tables that a reader may read, without the tables of teams and hosts."""

@@ -714,43 +714,73 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 
 class TreeHashes:
-    """A cache of the tree hash of each skill that models see, by ref.
+    """The ref and the tree hash of each skill that models see, as the last reading found them.
 
-    On a server, an update first reads one digest for each group of skills. Then it reads only the
-    groups with a changed digest.
+    On a server, a reading asks only for the skills that changed since the last reading.
     """
 
     def __init__(self) -> None:
-        self._digests: dict[int, str] = {}
-        self._parts: dict[int, dict[str, str]] = {}
+        self._held: dict[int, tuple[str, str]] = {}
+        self._in_projects: dict[int, str] = {}
+        self._place: object = None
+        self._visibility: Visibility | None = None
 
-    def read(self, reader: Reader) -> dict[str, str]:
-        """Bring the hashes up to date, and return them by ref."""
+    def read(self, reader: Reader) -> tuple[dict[str, str], dict[str, str]]:
+        """Read the changes; return the former and the new tree hashes by ref.
+
+        Both results leave out skills that have not changed.
+        """
         with reader.snapshot():
             visibility = reader.visibility
-            columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
-            begin = f"SELECT s.id % {PARTS}, {columns} FROM {FROM} WHERE {_is_offered(visibility)}"
-            if reader.digest is None:
-                return {ref: found for _, ref, found in reader.rows(begin)}
-            digest = reader.digest.format(f"concat_ws(' ', {columns})")
-            digests = dict(
-                reader.rows(
-                    f"SELECT s.id % {PARTS}, {digest} FROM {FROM} WHERE {_is_offered(visibility)} "
-                    f"GROUP BY s.id % {PARTS}"
-                )
-            )
-            others = [part for part, now in digests.items() if self._digests.get(part) != now]
-            if others:
-                read: dict[int, dict[str, str]] = {part: {} for part in others}
-                marks = ", ".join("?" * len(others))
-                for part, ref, found in reader.rows(
-                    f"{begin} AND s.id % {PARTS} IN ({marks})", others
-                ):
-                    read[part][ref] = found
-                self._parts |= read
-        self._digests = digests
-        self._parts = {part: self._parts[part] for part in digests}
-        return {ref: found for part in self._parts.values() for ref, found in part.items()}
+            place, changed = reader.changes_since(self._place)
+            in_projects = _names_in_projects(reader, visibility)
+            if visibility != self._visibility:
+                changed = None
+            if changed is not None:
+                # A skill of a project can shadow another skill with its name.
+                names = {
+                    known[one]
+                    for known in (self._in_projects, in_projects)
+                    for one in changed
+                    if one in known
+                }
+                marks = ", ".join("?" * len(names))
+                sql = f"SELECT id FROM skills WHERE live = 1 AND name IN ({marks})"
+                namesakes = reader.rows(sql, sorted(names)) if names else []
+                changed = [*changed, *(one for (one,) in namesakes)]
+            now = _hashes(reader, visibility, changed)
+        before = self._held if changed is None else _taken(self._held, changed)
+        if changed is None:
+            self._held = now
+        else:
+            self._held.update(now)
+        self._in_projects, self._place, self._visibility = in_projects, place, visibility
+        return dict(before.values()), dict(now.values())
+
+
+def _taken(held: dict[int, tuple[str, str]], ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Remove the ids from ``held``, and return their values."""
+    return {one: held.pop(one) for one in set(ids) if one in held}
+
+
+def _names_in_projects(reader: Reader, visibility: Visibility) -> dict[int, str]:
+    """Return the names of the skills in the visible projects' sources, by id."""
+    marks = ", ".join("?" * len(visibility.sources))
+    sql = f"SELECT id, name FROM skills WHERE live = 1 AND source_id IN ({marks})"
+    return dict(reader.rows(sql, visibility.sources)) if marks else {}
+
+
+def _hashes(
+    reader: Reader, visibility: Visibility, ids: Sequence[int] | None
+) -> dict[int, tuple[str, str]]:
+    """Return the ref and the tree hash of each skill that models see, by id.
+
+    If ``ids`` is given, leave out all other skills.
+    """
+    select = f"SELECT s.id, {visibility.ref}, coalesce(s.tree_hash, '') FROM {FROM} WHERE "
+    condition, values = ("1 = 1", []) if ids is None else among(reader, ids)
+    rows = reader.rows(f"{select}{condition} AND {_is_offered(visibility)}", values)
+    return {one: (ref, found) for one, ref, found in rows}
 
 
 def _select(visibility: Visibility) -> str:

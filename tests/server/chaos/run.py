@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.server.chaos.cluster import WAITING, WRITING, Cluster, Member
+from tests.server.chaos.follower import Follower
 from tests.server.chaos.history import CHANGES, History
 from tests.server.chaos.machines import Machine, until
 
@@ -53,6 +54,7 @@ class Run:
         self.interesting = True
         self.counts: Counter[str] = Counter()
         self.cluster = cluster
+        self.follower: Follower | None = None
         self.machines = [
             Machine(
                 name,
@@ -75,6 +77,7 @@ class Run:
             machine.start()
         for machine in self.machines:
             until(machine.is_up)
+        self.follower = Follower(self.cluster)
 
     def go_on_until(self, deadline: float) -> None:
         """Let everything happen where it matters, and then anything at any moment."""
@@ -231,9 +234,14 @@ class Run:
         history.check()
         history.check_left()
         history.check_stored(self.cluster.url_now, self.cluster.ask)
+        assert self.follower is not None
+        history.findings.other += self.follower.end()
+        self.counts["changes seen by a follower"] = self.follower.changes
         return history
 
     def stop(self) -> None:
+        if self.follower is not None:
+            self.follower.stop()
         for machine in self.machines:
             machine.kill()
         self.cluster.stop()
@@ -285,9 +293,11 @@ def main() -> int:
     never = [f"{one}, {MATTERS[one]}" for one in called if not run.counts[f"{one}, {MATTERS[one]}"]]
     if never:
         say(f"  never happened: {never}")
-    lost = control(chosen.seed).findings.lost
-    say(f"  as a control, with a replica that confirms nothing: {len(lost)} lost")
-    return 1 if history.findings or never or not lost else 0
+    found = control(chosen.seed).findings
+    say(f"  as a control, with a replica that confirms nothing: {len(found.lost)} lost")
+    missed = [one for one in found.other if "follower" in one]
+    say(f"  a follower of it has missed {len(missed)} changes")
+    return 1 if history.findings or never or missed or not found.lost else 0
 
 
 def summary(run: Run, history: History) -> str:
