@@ -784,7 +784,7 @@ class SkillRegistry:
         True, all skills are selected. Otherwise the source's only skill is selected; if there are
         several, the function ``choose`` selects some of them.
         """
-        from registry.remotes.sources import skills_at
+        from registry.install.releases import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose

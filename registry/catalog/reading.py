@@ -182,6 +182,7 @@ def pinned(core: Core, stored: StoredSkill, label: str) -> PinnedSkill:
         **vars(stored.skill),
         "tree_hash": revision.tree_hash,
         "content_hash": revision.content_hash,
+        "origin": revision.origin or stored.skill.origin,
     }
     return PinnedSkill(**facts, pin=label)
 

@@ -98,7 +98,11 @@ def owner(core: Core, entry: Locked) -> Skill | None:
             return original(core, found.skill)
         moved = _moved(core, [entry.source], entry.name, entry.tree_hash)
         return next((one.skill for one in moved if not one.remote), None)
-    if found is not None and found.remote and is_of(found.skill, origin):
+    if (
+        found is not None
+        and found.remote
+        and (is_of(found.skill, origin) or had(core, found.skill, entry.tree_hash))
+    ):
         return found.skill
     there = at_origin(core, entry.name, origin, entry.tree_hash)
     return None if there is None else there.skill

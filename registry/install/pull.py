@@ -26,10 +26,11 @@ from registry.install.history import remember
 from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import folders, original, owner
+from registry.install.releases import at_label
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, InstallTarget
-from registry.install.versions import at_label, is_withdrawn, noted, versions_of
+from registry.install.versions import is_withdrawn, noted, versions_of
 from registry.model import PinnedSkill, Skill
 from registry.remotes.git import COMMIT
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from registry.catalog.reading import pinned
-from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.read.labels import versions_of_installed
 from registry.install.lockfile import Locked
 from registry.install.targets import InstallResult
-from registry.model import PinnedSkill, Skill, SkillVersion
+from registry.model import SkillVersion
 
 
 def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
@@ -21,11 +19,6 @@ def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
 def is_withdrawn(versions: Sequence[SkillVersion]) -> bool:
     """Tell whether the current files of the skill are a yanked version."""
     return any(one.current and one.state == "yanked" for one in versions)
-
-
-def at_label(core: Core, skill: Skill, label: str) -> PinnedSkill:
-    """Return the version of a skill with this label. Raises the errors of `reading.chosen`."""
-    return pinned(core, resolve(core.reader, f"{skill.source}/{skill.folder}"), label)
 
 
 def noted(

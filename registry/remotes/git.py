@@ -475,6 +475,16 @@ class Git:
             raise RemoteInvalid(url=self.url, reason=reason)
         return found
 
+    def tags(self) -> dict[str, str]:
+        """Return the commits of all tags of the remote repository, by name; send one request."""
+        said = self.run("ls-remote", "--quiet", "--", "origin", "refs/tags/*", at_home=False)
+        found: dict[str, str] = {}
+        for line in said.decode(errors="replace").split("\n"):
+            commit, _, name = line.partition("\t")
+            if COMMIT.fullmatch(commit):  # the commit of an annotated tag comes after the tag
+                found[name.removeprefix("refs/tags/").removesuffix("^{}")] = commit
+        return found
+
     def _listed_refs(self, *names: str) -> dict[str, str]:
         """Return the commits of the given refs that exist in the remote repository.
 

@@ -582,6 +582,24 @@ def skills_at(
         raise
 
 
+def with_other_pin(core: Core, target: str) -> tuple[Source, Address] | None:
+    """Return this user's source that has the repository of an address, but another pin.
+
+    Returns None if there is none, or if a source has exactly this address.
+    """
+    known = list_sources(core.reader, counted=False)
+    asked = address_of(core, known, target)
+    if asked is None or _source_of(core, known, asked) is not None:
+        return None
+    for one in known:
+        remote = one.remote
+        if remote is None or remote.kind != "git" or remote.only or not is_ours(core, one):
+            continue
+        if (normalize_url(remote.url), remote.part) == (normalize_url(asked.url), asked.part):
+            return one, asked
+    return None
+
+
 def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | None:
     """Return the source with exactly this address, or else a source of the whole repository.
 

@@ -115,7 +115,7 @@ class Repositories:
             before = self._kept.get(address)
         old = None if before is None else before.repository
         new = build(view, address.kind, address.name, old)
-        if address.kind in {"tag", "skill"} and not new.entries:
+        if address.kind in {"tag", "skill"} and not new.entries and len(new.refs) == 1:
             raise NotFound
         earlier = OrderedDict() if before is None else before.earlier.copy()
         if old is not None and old.head != new.head:

@@ -156,7 +156,9 @@ def _named(
     parts = None if name in known else split_label(registry.core.reader, name)
     if parts is not None:
         skill = _named(registry, parts[0], personality, known)
-        return registry.resolve(f"{skill.source}/{skill.folder}@{parts[1]}")
+        from registry.install.releases import at_label
+
+        return at_label(registry.core, skill, parts[1])
     name = known.get(name, name)
     if personality is None:
         return registry.resolve(name)
@@ -274,7 +276,9 @@ def pull(
     names, only the skills that differ).
 
     NAME@LABEL installs a version ("version --help") and pins it: without names, pull keeps it, and
-    prints newer versions. NAME without a label follows the skill again.
+    prints newer versions. If this registry has no such version, it is fetched from the remote of
+    the skill's source. NAME without a label follows the skill again. ADDRESS#TAG of a repository
+    that is a source already pins the installed skill, and leaves the source as it is.
 
     Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
     ever installed.

@@ -13,7 +13,7 @@ from registry.db.audit_context import current_context
 from registry.db.interface import MAX_INTEGER
 from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
 from registry.db.read.skills import REMOTE_ORIGIN
-from registry.db.schema import changes, contents, gone
+from registry.db.schema import changes, contents, gone, revisions
 from registry.db.versions import Packed, pack
 from registry.db.write.access import record_audit
 from registry.db.write.labels import record_labels
@@ -73,6 +73,18 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     execute(connection, _TURN, list(versions))
     record_entries(connection, versions)
     record_labels(connection, versions)
+
+
+def add_revision(connection: Connection, *, uid: str, tree_hash: str, **facts: str | None) -> None:
+    """Add a revision of a skill that this registry never had, unless it has these files already."""
+    numbers = select(func.max(revisions.c.number)).where(revisions.c.uid == uid)
+    last = connection.execute(numbers).scalar() or 0
+    who = current_context()
+    row = {"uid": uid, "number": last + 1, "tree_hash": tree_hash, **facts}
+    row |= {"tool": who.tool, "client": who.client}
+    known = (revisions.c.uid == uid) & (revisions.c.tree_hash == tree_hash)
+    if connection.execute(select(revisions.c.id).where(known)).first() is None:
+        connection.execute(revisions.insert().values(row))
 
 
 def add_contents(

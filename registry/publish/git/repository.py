@@ -26,7 +26,7 @@ from registry.db.read.listing import Filters
 from registry.db.read.repository import Release, RepositorySkill
 from registry.disk.files import digest, tree_digest
 from registry.disk.paths import check_paths
-from registry.errors import ExportRefused, RegistryError, SourceNotFound
+from registry.errors import ExportRefused, RegistryError, SkillNotFound, SourceNotFound
 from registry.install.content import content_of
 from registry.model import SkillFile
 from registry.publish.git.names import Named, claims_known_to, entry_names
@@ -46,7 +46,7 @@ from registry.publish.git.objects import (
     entries_of,
     tree,
 )
-from registry.publish.git.states import states_of
+from registry.publish.git.states import states_of, withdrawn_skill
 from registry.remotes.states import FILE as FILE_OF_STATES
 from registry.remotes.states import encoded
 from registry.text import is_utc_text, shorten, slug
@@ -172,12 +172,19 @@ def build(
     """
     reader = view.core.reader
     with reader.snapshot():
-        condition, called = choose(view, kind, name)
-        skills = stored.published(reader, condition)
-        releases = (
-            list(stored.releases(reader, skills[0].uid)) if kind == "skill" and skills else []
-        )
-        only = skills[0].skill.name if kind == "skill" and skills else None
+        try:
+            condition, called = choose(view, kind, name)
+            skills = stored.published(reader, condition)
+            versioned = skills[:1] if kind == "skill" else []
+        except SkillNotFound:
+            hidden = withdrawn_skill(view, name) if kind == "skill" else None
+            if hidden is None:
+                raise
+            # The other versions of a withdrawn skill stay available as tags.
+            skills, called = [], marketplace_of(hidden.name)
+            versioned = stored.published(reader, ("s.uid = ? AND s.live = 1", [hidden.uid]))
+        releases = [one for each in versioned for one in stored.releases(reader, each.uid)]
+        only = versioned[0].skill.name if versioned else None
         names = entry_names(claims_known_to(view, only))
 
         def folder_of(one: WithdrawnVersion) -> str:
@@ -186,11 +193,11 @@ def build(
             called = slug(one.name) if entry is None else entry.name
             return f"plugins/{called}/skills/{called}"
 
-        chosen = skills[0].uid if only is not None else name
+        chosen = versioned[0].uid if versioned else name
         states = states_of(view, kind, chosen, folder_of)
     builder = _Builder(view.core, before, encoded(states) if states else None)
     try:
-        return builder.build(view, skills, names, called, releases)
+        return builder.build(view, skills, names, called, versioned, releases)
     except PackFull:
         builder.pack.discard()
         reason = f"the repository would be larger than {MAX_PACK >> 20} MiB"
@@ -213,6 +220,7 @@ class _Builder:
         skills: Sequence[RepositorySkill],
         names: Mapping[tuple[str, str], Named],
         name: str,
+        versioned: Sequence[RepositorySkill],
         releases: Sequence[Release],
     ) -> Repository:
         left_out: list[tuple[str, str]] = []
@@ -237,7 +245,10 @@ class _Builder:
         plugins = [(entry, one.skill.description, oids) for entry, one, oids in done]
         head, objects = self._commit(name, plugins, seconds, text, with_states=True)
         refs, tips = {BRANCH: head}, {head: objects}
-        for entry, one, _ in done:
+        for one in versioned:
+            entry = names.get((one.uid, one.skill.name))
+            if entry is None:
+                continue
             for release in releases:
                 made = self._add_release(release, name, entry.number - one.turn, entry.name)
                 if made is not None:

@@ -38,6 +38,17 @@ def states_of(
     return sorted(found, key=lambda one: (one.folder, one.label))[:MAX_STATES]
 
 
+def withdrawn_skill(view: Browse, ref: str) -> WithdrawnVersion | None:
+    """Return the skill with a ref that the view hides only because its files are withdrawn."""
+    found = [
+        one
+        for one in _seen(view)
+        if one.held and one.version.current
+        if ref in {one.name, f"{one.source}/{one.name}", f"{one.source}/{one.folder}"}
+    ]
+    return found[0] if len({one.uid for one in found}) == 1 else None
+
+
 def _is_chosen(one: WithdrawnVersion, kind: str, name: str) -> bool:
     """Tell whether a repository of this kind and name has a skill, if it isn't withdrawn."""
     if kind == "source":
