@@ -317,7 +317,8 @@ def _remote_refused(error: errors.RegistryError) -> str:
         line = f"machine {escape.line(host)} login USER password PASSWORD"
         return (
             f"To log in, put this line into ~/.netrc, and run 'chmod 600 ~/.netrc': {line}. For a "
-            "skill-registry server, the password is your token, with any user name. Private "
+            "skill-registry server, the password is your token, with any user name; or set "
+            "SKILL_REGISTRY_URL to the server's address, and SKILL_REGISTRY_TOKEN. Private "
             "repositories are also fetched by git with your git credentials. Some servers answer "
             "in the same way if the address does not exist."
         )

@@ -15,11 +15,16 @@ from registry.install.export import zipped
 from registry.model import SEVERITIES, Diagnostic, Severity
 from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
-from registry.remotes.http import OK, HttpClient
+from registry.remotes.http import (
+    HOME,
+    OK,
+    TOKEN,
+    HttpClient,
+    is_token,
+    own_token,
+    password_at,
+)
 from registry.remotes.snapshot import FetchLimits
-
-TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
-"""Name of the environment variable that contains the token."""
 
 GIT_SECONDS: Final = 30.0
 
@@ -45,8 +50,7 @@ class Publisher:
     """
 
     def __init__(self, core: Core, url: str) -> None:
-        # The token is only for this address, so the client sends no password from netrc or from the
-        # address.
+        # The client sends only the token that `token_for` returns.
         self._client = HttpClient(url, FetchLimits(anonymous=True))
         self._base = self._client.url.rstrip("/")
         if split(url).username is not None:
@@ -157,23 +161,28 @@ def _read(url: str, kind: str, body: bytes, wanted: type) -> Any:
 
 
 def token_for(core: Core, url: str) -> str:
-    """Return the token for a registry from the environment, the settings or git's credentials.
+    """Return the token for a registry.
 
-    Raises `UsageProblem` if there is none.
+    It comes from the environment, the settings, git's credentials or ``~/.netrc``, in this order.
+    If the environment names the registry of its token, the token counts only there. Raises
+    `UsageProblem` if there is none.
     """
-    origin = origin_of(split(url))
+    parts = split(url)
+    origin = origin_of(parts)
     known: Mapping[str, str] = core.settings.tokens
-    token = os.environ.get(TOKEN) or next(
+    token = own_token(url) if os.environ.get(HOME) else os.environ.get(TOKEN)
+    token = token or next(
         (one for place, one in known.items() if origin_of(split(place)) == origin), None
     )
-    token = token or _of_git(url)
+    token = token or _of_git(url) or password_at(parts)
     if not token:
+        host = parts.hostname or "HOST"
         message = (
-            f"there is no token for {url}: set {TOKEN}, or put it into the setting 'tokens' or "
-            "into git's credential store"
+            f"there is no token for {url}: set {TOKEN}, or put this line into ~/.netrc, and run "
+            f"'chmod 600 ~/.netrc': machine {host} login git password TOKEN"
         )
         raise UsageProblem(message=message)
-    if not (token.isascii() and token.isprintable()) or " " in token:
+    if not is_token(token):
         raise UsageProblem(message=f"the token for {url} has characters that no token has")
     return token
 

@@ -132,6 +132,25 @@ def _without_netrc() -> dict[str, str]:
     }
 
 
+def _with_token(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables with which git sends the user's token to its own registry.
+
+    Other users could read an argument of git, but not its environment.
+    """
+    from registry.remotes.http import own_token
+
+    token, parts = own_token(url), urlsplit(url)
+    if token is None:
+        return {}
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    number = int(count) if count.isascii() and count.isdecimal() else 0
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": f"http.{parts.scheme}://{parts.netloc}/.extraHeader",
+        f"GIT_CONFIG_VALUE_{number}": f"Authorization: Bearer {token}",
+    }
+
+
 def _environment(schemes: str) -> dict[str, str]:
     """Return the environment for git: the user's connection settings, and no prompts."""
     kept = {
@@ -273,6 +292,8 @@ class Git:
         if bounds.anonymous:
             self._settings += ["credential.helper=", "http.emptyAuth=false"]
             self._environment |= _without_netrc()
+        elif parts.scheme in {"http", "https"}:
+            self._environment |= _with_token(url, self._environment)
         if bounds.public:
             self.keep_to_public_hosts()
 

@@ -4,8 +4,8 @@ A redirect, or an address in an index, may lead to a private address only if the
 private. So no server on the internet can make this machine send requests to its own network. The
 connection uses the same IP address that was checked.
 
-A user name and password come from the first address, or from ``~/.netrc`` for its host. The client
-sends them only to this host, and never shows them.
+The login for the first address comes from the environment (see `own_token`), from the address, or
+from ``~/.netrc`` for its host. The client sends it only to this host, and never shows it.
 """
 
 import base64
@@ -29,7 +29,13 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
+from registry.errors import (
+    RemoteInvalid,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+    UsageProblem,
+)
 from registry.remotes.address import (
     PORTS,
     IPAddress,
@@ -85,8 +91,21 @@ def login_at(parts: SplitResult) -> str | None:
     other users can read or change the file.
     """
     own = login_of(parts)
-    if own is not None or parts.hostname is None:
+    if own is not None:
         return own
+    found = _in_netrc(parts)
+    return None if found is None else _basic(*found)
+
+
+def password_at(parts: SplitResult) -> str | None:
+    """Return the password for an address in ``~/.netrc``; see `login_at`."""
+    found = _in_netrc(parts)
+    return None if found is None else found[1]
+
+
+def _in_netrc(parts: SplitResult) -> tuple[str, str] | None:
+    if parts.hostname is None:
+        return None
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     found = facts = None
     with suppress(OSError, ValueError, netrc.NetrcParseError):
@@ -98,7 +117,36 @@ def login_at(parts: SplitResult) -> str | None:
         reason = f"{path} holds its password, and other users can read or change that file"
         command = f"chmod 600 {shlex.quote(path)}"
         raise RemoteInvalid(url=redacted(parts.geturl()), reason=f"{reason}: {command}")
-    return _basic(found[0], found[2])
+    return found[0], found[2]
+
+
+TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
+"""Name of the environment variable that contains the token for a registry."""
+
+HOME: Final = "SKILL_REGISTRY_URL"
+"""Name of the environment variable with the address of the registry that issued the token."""
+
+
+def own_token(url: str) -> str | None:
+    """Return the token in the environment if it is for the registry at an address.
+
+    Only requests to the scheme, host and port of the registry that the environment names get the
+    token. An address in an index or in a lock file must not get it.
+    """
+    token, home = os.environ.get(TOKEN), os.environ.get(HOME)
+    if not token or not home:
+        return None
+    own, asked = split(home), split(url)
+    if own.scheme != asked.scheme or origin_of(own) != origin_of(asked):
+        return None
+    if not is_token(token):
+        raise UsageProblem(message=f"the token in {TOKEN} has characters that no token has")
+    return token
+
+
+def is_token(text: str) -> bool:
+    """Tell whether a text can be a token in a header."""
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 def _basic(user: str, password: str) -> str:
@@ -181,7 +229,10 @@ class HttpClient:
         self._first_place: str | None = "public" if bounds.public else None
         self.url = resolved(url)
         self._check_plain(split(url))
-        self._login = None if bounds.anonymous else login_at(split(url))
+        self._login = None
+        if not bounds.anonymous:
+            token = own_token(url)
+            self._login = f"Bearer {token}" if token else login_at(split(url))
 
     def json(self, url: str) -> tuple[Any, Response]:
         """Return the JSON value at an address, and the server's response."""
