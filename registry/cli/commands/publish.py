@@ -72,7 +72,8 @@ def command(
     proposal that another person approves.
 
     For --to, the token is read from SKILL_REGISTRY_TOKEN, the setting "tokens", git's credential
-    store or ~/.netrc. To create a token, run on the server: skill-registry token create NAME --publish
+    store or ~/.netrc. To create a token, run on the server: skill-registry token create NAME
+    --publish
     """
     if url is None and source is None:
         raise click.UsageError("Give --to URL, or --source NAME for a source on this machine.")
