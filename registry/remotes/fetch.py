@@ -34,6 +34,7 @@ from itertools import chain
 from pathlib import Path
 from shlex import quote
 from stat import S_ISREG
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
@@ -46,13 +47,14 @@ from registry.disk.private import open_own_folder
 from registry.errors import (
     PinMoved,
     RegistryError,
+    RemoteInvalid,
     RemoteTooLarge,
     RemoteUnreachable,
     SourceInvalid,
     SyncRunning,
 )
 from registry.model import Remote, RemoteState, Source
-from registry.remotes.git import COMMIT, TAG, Git, interrupt
+from registry.remotes.git import COMMIT, TAG, Git, interrupt, open_git
 from registry.remotes.kinds import MAX_REASON, open_remote
 from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 from registry.remotes.states import FILE, MAX_BYTES, decoded
@@ -486,12 +488,30 @@ def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
         outcome: Outcome = (
             "offline" if isinstance(error, RemoteUnreachable | SyncRunning) else "refused"
         )
-        return Fetched(source.remote, outcome, str(error))
+        states = _states_of_default(source.remote) if isinstance(error, RemoteInvalid) else None
+        return Fetched(source.remote, outcome, str(error), states=states)
     except OSError as error:
         return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
     except Exception as error:  # the answer of a hostile server must not stop other sources
         log.debug("The fetch of %s failed", source.name, exc_info=True)
         return Fetched(source.remote, "refused", internal(error))
+
+
+def _states_of_default(remote: Remote) -> tuple[RemoteState, ...] | None:
+    """Return the states of versions in the default branch of a pinned repository, if it has any.
+
+    If a registry withdraws a version, the tag of this version no longer exists. The default branch
+    has the reason.
+    """
+    if remote.kind != "git" or remote.ref is None:
+        return None
+    with (
+        suppress(RegistryError, OSError),
+        TemporaryDirectory(prefix="skill-registry-") as state,
+        open_git(remote.url, None, state, None, FetchLimits()) as tree,
+    ):
+        return (_states_in(tree) or None) if tree is not None else None
+    return None
 
 
 def internal(error: Exception) -> str:

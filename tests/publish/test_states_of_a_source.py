@@ -113,6 +113,26 @@ def test_a_pinned_version_is_told_as_withdrawn_although_it_is_not_the_newest(tea
     assert refused.exit_code == 1
 
 
+def test_a_source_that_is_pinned_to_a_withdrawn_version_learns_the_reason(mine, root, tmp_path):
+    write(root, "notes", "1.0.0", "One.")
+    mine.sync()
+    write(root, "notes", "2.0.0", "Two.")
+    mine.sync()
+    with (
+        serving(mine) as site,
+        SkillRegistry.open(tmp_path / "ann.db", workdir=tmp_path) as ann,
+    ):
+        ann.sync(f"{site.base}/git/skill/notes.git#notes/1.0.0")
+        ann.pull([ann.resolve("notes")], str(tmp_path / "project"))
+        mine.yank_version("notes@1.0.0", reason="old secrets")
+        (told,) = ann.sync().sources
+        assert told.outcome == "refused"
+        assert told.fetched == ("version 1.0.0 of notes was withdrawn: old secrets",)
+        checked = run("--db", ann.path, "pull", "--check", "--to", str(tmp_path / "project"))
+        assert "Version 1.0.0 is yanked: old secrets." in checked.stderr
+        assert ann.sync().sources[0].fetched == ()
+
+
 def test_a_deprecated_version_is_told_with_its_replacement(team, tmp_path):
     team.sync()
     team.registry.deprecate_version("tea@1.0.0", "too hot", replacement="notes@1.0.0")
