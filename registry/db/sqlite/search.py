@@ -115,7 +115,7 @@ class Fts5Index(TextIndex):
                 for place, ids in lists.items()
                 if len(found[place]) < most and len(ids) == looked_at
             ]
-            looked_at *= 16
+            looked_at *= 8
         return found
 
     def parts(
