@@ -20,7 +20,7 @@ def states_of(
 ) -> list[RemoteState]:
     """Return the states of the versions that a repository or an index of a view tells.
 
-    ``kind`` and ``name`` are as in `repository.choose`; of a skill, ``name`` is the uid.
+    ``kind`` and ``name`` are as in `repository.choose`; for kind skill, ``name`` is the uid.
     ``folder_of`` returns the folder of a skill in the repository or index.
     """
     found = [
