@@ -1,6 +1,7 @@
 """Bad input is normal input: each gives its diagnostic, and nothing else suffers."""
 
 import os
+from secrets import token_urlsafe
 
 import pytest
 
@@ -167,3 +168,41 @@ def test_a_file_that_keeps_changing_keeps_its_old_row(registry, root, skill, mon
     monkeypatch.undo()
     assert registry.list()[0].description == "Before."
     assert registry.sync().updated == ("alpha",)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        f"name: {token_urlsafe(3000)}\n",
+        f"kind: {token_urlsafe(3000)}\n",
+        f"category: {token_urlsafe(3000)}\n",
+        f"metadata: {{category: {token_urlsafe(3000)}}}\n",
+        f"tags: [{token_urlsafe(3000)}]\n",
+        f"version: {token_urlsafe(3000)}\n",
+    ],
+    ids=["name", "kind", "category", "metadata", "tags", "version"],
+)
+def test_a_value_that_no_index_holds_disturbs_no_other_skill(registry, root, skill, extra):
+    skill("alpha")
+    write_skill(root / "beta")
+    (root / "beta" / "SKILL.md").write_text(f"---\ndescription: Long.\n{extra}---\n")
+    assert registry.sync(str(root), name="mine").complete
+    beta = registry.resolve("beta")
+    assert len(f"{beta.category}{beta.kind}") < 300
+    assert registry.read("beta").endswith(f"{extra}---\n")
+    assert registry.list(kind="x").total == registry.list(category="x").total == 0
+
+
+def test_a_path_that_no_index_holds_disturbs_no_other_skill(registry, root, skill):
+    skill("alpha")
+    long = root
+    for _ in range(14):
+        long /= token_urlsafe(180)
+    long.mkdir(parents=True)
+    (long / "SKILL.md").write_text("---\nname: far\ndescription: Far.\n---\n")
+    report = registry.sync(str(root), name="mine")
+    assert report.added == ("alpha",)
+    ((_, notice),) = report.sources[0].notices
+    assert (notice.code, "more than 700 bytes" in notice.message) == ("too-deep", True)
+    (explained,) = registry.why(str(long))
+    assert [one.code for one in explained.reasons] == ["too-deep"]

@@ -16,7 +16,7 @@ from registry.db.read.sources import list_sources
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, known, real_path
 from registry.disk.paths import is_below, is_ignored, is_safe_relative, join, storable
-from registry.disk.walk import DEPTH_SEEN, unreadable
+from registry.disk.walk import DEPTH_SEEN, PATH_SEEN, is_long, unreadable
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.reading import is_same
@@ -307,8 +307,9 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
         return Diagnostic("ignored", "error", message, fix="move the skill to another folder")
     if not has_document:
         return _without_document(core, source, folder)
-    if folder.count(os.sep) + 1 > DEPTH_SEEN:
-        return Diagnostic("too-deep", "error", f"it is deeper than {DEPTH_SEEN} folders")
+    if folder.count(os.sep) + 1 > DEPTH_SEEN or is_long(folder):
+        limits = f"{DEPTH_SEEN} folders or {PATH_SEEN} bytes"
+        return Diagnostic("too-deep", "error", f"its path is longer than {limits}")
     fix = f"run: skill-registry sync {source.name}"
     added = Diagnostic("not-synced", "error", "it was added since the last sync", fix=fix)
     return _link_of(core, source.path, folder) or added

@@ -47,6 +47,11 @@ This finding doesn't prove that the file or folder was removed.
 _SAYING: Final = "it can't be read: "
 
 
+def is_long(folder: str) -> bool:
+    """Tell whether a path below a source is longer than `PATH_SEEN`."""
+    return len(folder) > PATH_SEEN // 4 and len(os.fsencode(folder)) > PATH_SEEN
+
+
 def unreadable(reason: str, path: str | None, severity: Severity = "warning") -> Diagnostic:
     """Return the finding that ``path`` can't be read, with the reason."""
     return Diagnostic(UNREADABLE, severity, _SAYING + reason, fix="grant read access", path=path)
@@ -221,6 +226,12 @@ DEPTH_SEEN: Final = 32
 The limit for skills is lower, so that the walk can report skills that are too deep.
 """
 
+PATH_SEEN: Final = 700
+"""Maximum length of a folder's path below the source, in bytes.
+
+An index of PostgreSQL holds at most 2,704 bytes for each row.
+"""
+
 Entry: TypeAlias = "os.DirEntry[str]"
 
 _DOCUMENTS: Final = frozenset(DOCUMENT_NAMES)
@@ -345,7 +356,7 @@ class Walk:
                         child = name if folder == ROOT else f"{folder}/{name}"
                         if is_ignored(name) or child in self._others:
                             continue
-                        if level >= DEPTH_SEEN:
+                        if level >= DEPTH_SEEN or is_long(child):
                             self._too_deep(child, collector, below + name)
                             continue
                         inner = f"{below}{name}/" if collector else ""
@@ -496,6 +507,8 @@ class Walk:
 
     def _too_deep(self, folder: str, collector: Collector | None, where: str) -> None:
         message = f"folders deeper than {DEPTH_SEEN} levels below the source are not searched"
+        if is_long(folder):
+            message = f"folders with a path of more than {PATH_SEEN:,} bytes are not searched"
         fix = "move the skill up, or register a folder nearer to it as a source"
         if collector is not None:
             collector.note("too-deep", message, fix, storable(where))

@@ -10,6 +10,12 @@ from registry.model import JsonValue
 MAX_TAGS: Final = 100
 MAX_TAG_LENGTH: Final = 100
 
+MAX_WORD_LENGTH: Final = 200
+"""Maximum number of characters of a name, a kind and a category.
+
+An index of PostgreSQL holds at most 2,704 bytes for each row.
+"""
+
 CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _SEPARATOR: Final = re.compile(r"[,;|\n\u3001\uff0c\uff1b]")
@@ -62,6 +68,17 @@ def one_text(value: JsonValue) -> str | None:
     if is_list(value):
         return ", ".join(texts(value)) or None
     raise UnknownShape
+
+
+def one_word(value: JsonValue) -> str | None:
+    """Return ``value`` as `one_text` does; the result has at most `MAX_WORD_LENGTH` characters.
+
+    Raises `UnknownShape`, also if the text is longer.
+    """
+    text = one_text(value)
+    if text and len(text) > MAX_WORD_LENGTH:
+        raise UnknownShape
+    return text
 
 
 def people(value: JsonValue) -> str | None:

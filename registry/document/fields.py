@@ -191,8 +191,8 @@ def normalise(reading: YamlReading) -> tuple[dict[str, Any], list[Diagnostic]]:
     """
     fields = Fields(reading)
     found: dict[str, Any] = {
-        "kind": fields.read(KIND, coerce.one_text),
-        "category": fields.read(_CATEGORY, coerce.one_text),
+        "kind": fields.read(KIND, coerce.one_word),
+        "category": fields.read(_CATEGORY, coerce.one_word),
         "version": fields.read(_VERSION, coerce.one_text),
         "author": fields.read(_AUTHOR, coerce.people),
         "license": fields.read(_LICENSE, _free_text),
@@ -269,6 +269,9 @@ def _prose(fields: Fields, key: str, value: FieldValue) -> str:
         message = f"`{key}` has control characters, which were left out"
         fix = "delete the control characters, and write a name on one line"
         fields.findings.append(finding("control-characters", message, value.line, fix))
+    if key == "name" and len(cleaned) > coerce.MAX_WORD_LENGTH:
+        fields.unknown(value._replace(value=cleaned))
+        return ""
     return cleaned
 
 
