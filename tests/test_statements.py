@@ -4,10 +4,12 @@ import re
 from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import Engine, event
 
 from registry.catalog import browse
 from registry.db.read.listing import Filters
 from registry.disk.walk import Walk
+from tests.conftest import write_skill
 
 
 @pytest.fixture
@@ -187,3 +189,31 @@ def test_many_skills_are_counted_without_reading_their_rows(library, monkeypatch
     skills = [step for step in plans if re.match(r"(SCAN|SEARCH) s\b", step)]
     assert len(skills) >= 5
     assert [step for step in skills if "COVERING INDEX ix_skills_counted" not in step] == []
+
+
+@pytest.mark.file
+def test_the_index_for_counts_serves_no_search_for_single_skills(registry, root):
+    """It would read all skills of the source for each skill that a sync stores."""
+    plans = []
+
+    def explain(_connection, cursor, sql, parameters, _context, executemany):
+        if executemany:
+            parameters = parameters[0]
+        if sql.lstrip().startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")):
+            plain = cursor.connection.cursor()
+            plans.extend(
+                step for *_, step in plain.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)
+            )
+
+    event.listen(Engine, "before_cursor_execute", explain)
+    try:
+        for name in ("alpha", "beta"):
+            write_skill(root / name)
+        registry.sync(str(root), name="mine")
+        write_skill(root / "alpha", description="Edited.", age=None)
+        registry.sync()
+        registry.update("beta", description="Edited.")
+    finally:
+        event.remove(Engine, "before_cursor_execute", explain)
+    assert len(plans) > 50
+    assert [step for step in plans if re.match(r"SEARCH .*ix_skills_counted", step)] == []

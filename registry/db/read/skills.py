@@ -577,7 +577,9 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
     ``folders`` maps the id of a source to the folders in that source.
     """
     begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
-    asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
+    # The plus sign makes SQLite use the short index of the installed copies.
+    installed = begin.replace("live = 1", "+live = 1")
+    asked: list[Select] = [(f"{installed} installed IS NOT NULL", ())]
     for source_id, wanted in folders.items():
         for start in range(0, len(wanted), _FOLDERS):
             some = wanted[start : start + _FOLDERS]

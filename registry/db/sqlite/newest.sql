@@ -342,5 +342,5 @@ CREATE INDEX ix_entries_name ON entries (name);
 CREATE INDEX ix_skills_category ON skills (lower(category)) WHERE live = 1;
 CREATE INDEX ix_skills_kind ON skills (lower(kind)) WHERE live = 1;
 CREATE INDEX ix_skills_created ON skills (created_at DESC, name_key, source_id, position) WHERE live = 1;
-CREATE INDEX ix_skills_counted ON skills (source_id, status, held, shadowed, hidden, name, uid, kind, category, created_at, updated_at, bytes, file_count, live) WHERE live = 1;
+CREATE INDEX ix_skills_counted ON skills (bytes, source_id, status, held, shadowed, hidden, name, uid, kind, category, created_at, updated_at, file_count, live) WHERE live = 1;
 INSERT INTO alembic_version VALUES ('0033');
