@@ -21,13 +21,25 @@ if TYPE_CHECKING:
     from registry.model import Skill
 
 
-def _source_unclear(error: errors.RegistryError) -> str:
-    if not error.facts["known"]:
+MAX_WAYS: Final = 3
+
+
+def _source_unclear(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return the command with each source, and the setting for a default."""
+    known = error.facts["known"]
+    if not known:
         return "To register a folder, run: skill-registry sync FOLDER"
-    return (
-        "Name the source with --source. To set a default, put 'default_source: NAME' into "
-        "the settings file, which this command names: skill-registry config"
+    default = (
+        "To set a default, put 'default_source: NAME' into the settings file, which this command "
+        "names: skill-registry config"
     )
+    if {"create", "import"}.isdisjoint(arguments) or "--" in arguments:
+        return f"Name the source with --source. {default}"
+    ways = [
+        f"\n  skill-registry {' '.join(quote(escape.line(one)) for one in again)}"
+        for again in ([*arguments, "--source", source] for source in known[:MAX_WAYS])
+    ]
+    return f"Run one of:{''.join(ways)}\n{default}"
 
 
 def _version_not_found(error: errors.RegistryError) -> str:
@@ -389,7 +401,6 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SourceExists: (
         "To rename the existing source, run: skill-registry source update {name} --name NEW"
     ),
-    errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: (
         "To list the sources, run: skill-registry source list. To register a folder, run: "
         "skill-registry sync FOLDER"
@@ -470,8 +481,9 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
     ``arguments`` is the command line; some hints repeat it with another option.
     """
-    is_for_python = isinstance(error, errors.SourceUnclear)
-    notes = "" if is_for_python else " ".join(getattr(error, "__notes__", ()))
+    notes = " ".join(getattr(error, "__notes__", ()))
+    if isinstance(error, errors.SourceUnclear):  # its note is for Python
+        notes = _source_unclear(error, arguments)
     if notes or type(error) in _WITH_ARGUMENTS:
         return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):

@@ -24,14 +24,41 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
 
 def choose(session: Session, lines: Sequence[str]) -> list[int]:
     """Ask on a terminal which of the ``lines`` (escaped text) to choose; return their indexes."""
-    session.console.flush()
-    for number, line in enumerate(lines, 1):
-        session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
+    _number(session, lines)
     question = "Which skills? Numbers and ranges (1 3-5), or all"
     chosen: list[int] = click.prompt(
         question, err=True, value_proc=lambda text: places(text, len(lines))
     )
     return chosen
+
+
+def _number(session: Session, lines: Sequence[str]) -> None:
+    """Print the lines, each with its number."""
+    session.console.flush()
+    for number, line in enumerate(lines, 1):
+        session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
+
+
+def home(session: Session, source: str | None) -> str | None:
+    """Return the source to write to; on a terminal, ask if several are possible and none is named.
+
+    None means that the registry chooses the source, or raises an error.
+    """
+    from registry.errors import RegistryError, SourceUnclear
+    from registry.sync.sources import target_source
+
+    if source is not None or session.as_json or not is_terminal(session):
+        return source
+    try:
+        target_source(session.registry.core, None)
+    except SourceUnclear as error:
+        if known := error.facts["known"]:
+            _number(session, [escape.line(one) for one in known])
+            number = click.IntRange(1, len(known))
+            return str(known[click.prompt("Which source? Its number", err=True, type=number) - 1])
+    except RegistryError:
+        pass  # the command reports it
+    return None
 
 
 def places(text: str, count: int) -> list[int]:

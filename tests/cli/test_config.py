@@ -93,6 +93,9 @@ def test_who_has_several_sources_learns_where_to_choose_one(newcomer, tmp_path):
     assert refused.exit_code == 1
     assert "put 'default_source: NAME' into the settings file, which" in refused.stderr
     assert "names: skill-registry config" in refused.stderr
+    for name in ("one", "two"):
+        way = f"skill-registry create haiku --description 'Writes a haiku.' --source {name}\n"
+        assert way in refused.stderr
     file = tmp_path / "home/.config/skill-registry/config.yaml"
     printed = newcomer("config")
     assert printed.stderr == f"To change settings, create this YAML file: {file}\n"
@@ -101,3 +104,20 @@ def test_who_has_several_sources_learns_where_to_choose_one(newcomer, tmp_path):
     assert newcomer("create", "haiku", "--description", "Writes a haiku.").exit_code == 0
     assert newcomer("config").stderr == ""
     assert (tmp_path / "two/haiku/SKILL.md").exists()
+
+
+def test_on_a_terminal_the_program_asks_to_which_source_to_write(cli, tmp_path, terminal):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert cli("sync", str(tmp_path / name)).exit_code == 0
+    new = ("create", "haiku", "--description", "Writes a haiku.")
+    asked = terminal(*new, typed=b"3\n2\n").stdout.decode()
+    assert "1  one\n2  two\nWhich source? Its number: " in asked
+    assert "Created haiku" in asked
+    assert (tmp_path / "two/haiku/SKILL.md").exists()
+    packed = str(tmp_path / "haiku.zip")
+    assert cli("export", "haiku", packed).exit_code == 0
+    assert "Imported" in terminal("import", packed, typed=b"1\n").stdout.decode()
+    assert (tmp_path / "one/haiku/SKILL.md").exists()
+    refused = cli("import", packed)
+    assert f"skill-registry import {packed} --source two\n" in refused.stderr

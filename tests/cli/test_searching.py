@@ -86,3 +86,18 @@ def test_the_commands_of_the_page_of_search_run_and_its_numbers_are_those_of_the
     assert "up to five" in page
     assert len(_concepts()) // 100 * 100 == 1700
     assert "1,700 concepts" in page
+
+
+def test_filters_without_a_query_list_the_skills(library, cli):
+    write_skill(library / "redact", extra="tags: [pdf]\n")
+    assert cli("sync").exit_code == 0
+    for more in ((), ("--json",), ("--limit", "1")):
+        found = cli("search", "--tag", "pdf", *more)
+        assert found.exit_code == 0
+        assert "redact" in found.stdout
+        assert "invoices" not in found.stdout
+        assert found.stdout == cli("list", "--tag", "pdf", *more).stdout
+    for nothing in ((), ("",), ("", "--tag", "pdf")):
+        refused = cli("search", *nothing)
+        assert refused.exit_code == 2
+        assert "Give a QUERY to search for." in refused.stderr

@@ -12,7 +12,7 @@ from registry.cli.findings import report_security
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.progress import waiting
-from registry.cli.prompts import confirm_addresses
+from registry.cli.prompts import confirm_addresses, home
 from registry.cli.session import Session, Status
 from registry.errors import ExportRefused
 
@@ -47,6 +47,7 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     if given["skills"] and given["every"]:
         raise click.UsageError("--skill and --all can't be combined.")
     confirm_addresses(session, [file], yes=yes)
+    given["source"] = home(session, given["source"])
     with waiting(session.console, "importing"):
         made = session.registry.import_skills(file, **given)
     lines = [line for one in made for line in skill_line("Imported", one)]

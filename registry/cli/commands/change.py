@@ -14,6 +14,7 @@ from registry.cli.findings import draw_findings
 from registry.cli.group import session_command
 from registry.cli.hints import naming_what_helps
 from registry.cli.listing import skill_line
+from registry.cli.prompts import home
 from registry.cli.session import Console, Session, Status
 from registry.errors import ChangeRefused
 from registry.model import Parameter, SkillDetail
@@ -72,6 +73,7 @@ def create(session: Session, /, *, name: str, body: Any, **given: Any) -> None:
 
     NAME may have lower-case letters, digits and hyphens; it is also the folder's name.
     """
+    given["source"] = home(session, given["source"])
     made = session.registry.create(name, body=_text(body) or "", **given)
     session.answer(made, skill_line("Created", made))
 

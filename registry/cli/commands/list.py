@@ -23,7 +23,7 @@ from registry.cli.session import Session
 from registry.db.interface import Reader
 from registry.db.read.labels import deprecated_ahead
 from registry.db.read.listing import Filters
-from registry.db.read.skills import SORTS, quarantined, yanked
+from registry.db.read.skills import SORTS, Sort, quarantined, yanked
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
@@ -134,12 +134,27 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         return
     if is_global:
         raise click.UsageError("--global requires --agent.")
+    show_list(session, chosen, **given)
+
+
+def show_list(
+    session: Session,
+    chosen: Filters,
+    *,
+    sort: Sort = "name",
+    reverse: bool = False,
+    limit: int | None,
+    offset: int,
+) -> None:
+    """Print the skills that match these filters."""
     is_mixed = chosen.all or chosen.status is not None
-    with opened(session.registry.core, chosen, **given) as found:
+    with opened(
+        session.registry.core, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+    ) as found:
         skills = _Counted(found)
         held = _held(session.registry.core.reader, is_mixed=is_mixed)
         in_json = partial(_record, held=held, is_mixed=is_mixed)
-        is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
+        is_table = emit(session, skills, _columns(sort, held), to_record=in_json)
         # Count the other skills only if the command will print their number.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown

@@ -126,7 +126,7 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
     "skill-registry search deploy --limit 5 --json | jq -r '.[].ref'",
     "skill-registry search -- --dry-run",
 )
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
 @options.filter_options
 @click.option(
     "--limit",
@@ -149,15 +149,21 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     name, tags and description count most. Double quotes keep words together. If you give several
     arguments that are quoted for the shell, each is a query, and their hits are interleaved. Copies
     and near-duplicates share one place ("+3 copies"). Finding nothing is not an error. If the best
-    hits lack the rarest words of the query, a note reports it.
+    hits lack the rarest words of the query, a note reports it. With filters and no query, "search"
+    does the same as "list".
 
     On a terminal the matching line is printed below a skill, unless the description already shows
     it. In a pipe each line is a ref, a tab and the matching line or the description.
     """
     queries = _queries(query)
+    chosen = options.filters(session, given)
+    if not query and chosen != Filters():
+        from registry.cli.commands.list import show_list
+
+        show_list(session, chosen, limit=limit, **given)
+        return
     if not queries:
         raise click.UsageError("Give a QUERY to search for.")
-    chosen = options.filters(session, given)
     if limit is None:
         height = session.console.height if session.style in {None, "table"} else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
