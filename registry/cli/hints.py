@@ -421,7 +421,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     ),
     errors.HostTaken: (
         "Set another name for this machine with SKILL_REGISTRY_HOST or the setting host. "
-        "An admin can free a name: skill-registry db revoke ROLE"
+        "If that role is no longer used, an admin can free its name: skill-registry db revoke ROLE"
     ),
     errors.RoleNotFound: "To create it, run on the server: createuser {name}",
     errors.RightMissing: _right_missing,

@@ -28,6 +28,8 @@ from registry.remotes.snapshot import FetchLimits
 
 GIT_SECONDS: Final = 30.0
 
+TOO_LARGE: Final = 413
+
 SEE_OTHER: Final = 303
 """The HTTP status after a decision; its address is the page of the proposal."""
 
@@ -121,8 +123,15 @@ class Publisher:
         answer, said = self._client.send(method, url, body, headers)
         if answer.status == SEE_OTHER:
             return answer.status, {}
+        sent_as = answer.headers.get_content_type()
+        if answer.status == TOO_LARGE and sent_as != "application/json":
+            reason = (
+                f"the server, or a proxy before it, refuses {len(body):,} bytes (HTTP status 413); "
+                "in nginx, raise client_max_body_size"
+            )
+            raise RemoteInvalid(url=url, reason=reason)
         kinds = kind if answer.status == OK else dict
-        return answer.status, _read(url, answer.headers.get_content_type(), said, kinds)
+        return answer.status, _read(url, sent_as, said, kinds)
 
 
 def _proposal(facts: Mapping[str, Any]) -> Proposal:

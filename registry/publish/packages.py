@@ -36,7 +36,7 @@ class Package:
     """The files of a skill to publish, with the result of their check.
 
     ``name`` is the name in the SKILL.md. ``folder`` is the name of the skill's folder, if the skill
-    is new.
+    is new. ``version`` is the label in the front matter.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Package:
     executable: frozenset[str]
     tree_hash: str
     findings: tuple[Diagnostic, ...]
+    version: str | None = None
 
 
 def read_package(core: Core, path: str, name: str | None = None) -> Package:
@@ -88,7 +89,7 @@ def package(
     hashed = tree_hash(reading.found, reading.hashes)
     if hashed is None or reading.document is None or not parsed.usable:
         raise PublishRefused(name=parsed.name, problems=reading.findings)
-    return Package(parsed.name, folder, files, executable, hashed, reading.findings)
+    return Package(parsed.name, folder, files, executable, hashed, reading.findings, parsed.version)
 
 
 def _read_folder(core: Core, place: str) -> Unpacked:

@@ -335,6 +335,11 @@ class Address:
         return is_loopback(self.host) and is_loopback(public)
 
     @property
+    def is_unencrypted(self) -> bool:
+        """Whether other machines use plain http to reach the server, with no proxy for HTTPS."""
+        return not self.is_open and urlsplit(self.url).scheme == "http"
+
+    @property
     def hosts(self) -> Sequence[str] | None:
         """Allowed values of the Host header; None if all values are allowed."""
         own = allowed_hosts(self.host, self.port)

@@ -18,7 +18,7 @@ def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, li
     assert "+description: Write a haiku in three lines.\n" in told
     assert cli("restore", "haiku", "--revision", "1").stdout.startswith("Restored haiku")
     assert "Write a haiku about anything." in (library / "haiku" / "SKILL.md").read_text()
-    assert cli("db", "prune", "--keep", "0").stdout == "Removed 1 revision and 1 content.\n"
+    assert cli("db", "prune", "--keep", "0").stdout == "Removed 1 revision and 1 stored file.\n"
     assert cli("diff", "haiku").output == "No differences.\n"
 
 

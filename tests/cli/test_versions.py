@@ -21,6 +21,25 @@ def test_restore_of_a_version_brings_back_its_files_and_undo_takes_that_back(lib
     assert document.read_bytes() == second != first
 
 
+def test_after_a_yank_of_the_current_files_the_version_before_is_offered(library, cli):
+    for label in ("1.0", "1.1", "1.2"):
+        cli("update", "haiku", "--description", f"Writes {label}.")
+        cli("version", "add", "haiku", label)
+    cli("version", "yank", "haiku@1.1", "--reason", "It is wrong.")
+    told = cli("version", "yank", "haiku@1.2", "--reason", "It is wrong.").stderr
+    command = "skill-registry restore haiku@1.0"
+    assert f"To go back to the version before, run: {command}\nTo offer it again" in told
+    assert cli(*command.split()[1:]).exit_code == 0
+    assert "Writes 1.0." in (library / "haiku" / "SKILL.md").read_text()
+
+
+def test_for_a_skill_of_a_server_it_is_told_where_the_label_is_written(library, cli):
+    ran = cli("version", "add", "elsewhere", "2.0")
+    assert ran.exit_code == 1
+    assert "write the label into its front matter (metadata: version: '2.0')" in ran.stderr
+    assert "front matter" not in cli("show", "elsewhere").stderr
+
+
 def test_restore_names_the_versions_that_a_skill_has(library, cli):
     cli("version", "add", "haiku", "1.0")
     ran = cli("restore", "haiku@2.0")

@@ -3,8 +3,11 @@
 import io
 import json
 import os
+import re
 import tarfile
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 
@@ -445,6 +448,39 @@ def test_the_token_comes_from_a_setting_or_from_the_store_of_git(
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", f"store --file {store}")
     done = away("publish", str(draft), "--to", site.base)
     assert "Unchanged" in done.stdout, done.output
+
+
+def test_a_proxy_that_refuses_large_bodies_is_named_with_the_setting_of_nginx(
+    draft, away, monkeypatch
+):
+    class Refusing(BaseHTTPRequestHandler):
+        def do_PUT(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(413)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<h1>413 Request Entity Too Large</h1>")
+
+    monkeypatch.setenv("SKILL_REGISTRY_TOKEN", "skr_x")
+    with HTTPServer(("127.0.0.1", 0), Refusing) as proxy:
+        Thread(target=proxy.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{proxy.server_port}"
+        refused = away("publish", str(draft), "--to", url)
+        proxy.shutdown()
+    assert refused.exit_code == 1
+    assert re.search(r"refuses [\d,]+ bytes \(HTTP status 413\); in nginx, raise", refused.output)
+    assert "client_max_body_size" in refused.output
+
+
+def test_publishing_prints_the_version_in_the_front_matter(cli, mine, draft):
+    write_skill(draft, extra="metadata:\n  version: '2.0'\n")
+    rehearsed = cli("publish", str(draft), "--source", "mine", "--dry-run")
+    assert rehearsed.stdout == "Would create mine/haiku (version 2.0)\n"
+    done = cli("publish", str(draft), "--source", "mine")
+    assert done.stdout == "Published haiku (version 2.0)\n"
+    write_skill(draft, description="Short poems.")
+    done = cli("publish", str(draft), "--source", "mine", "--yes")
+    assert done.stdout.endswith("Published haiku (no version)\n")
 
 
 def test_a_token_is_not_sent_in_plain_text_to_another_machine(draft, away, monkeypatch):

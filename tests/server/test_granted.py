@@ -132,8 +132,10 @@ def test_who_may_do_what_is_listed_with_the_groups_that_give_it(world, command):
     assert (found[writers]["login"], found[writers]["may"]) == (False, "write")
     assert (found[ada]["may"], found[ada]["through"]) == ("admin", [world.name("owner")])
     lines = command("owner", "db", "grants").out.splitlines()
-    assert f"{bob}\tread\tred and sources without a team\tnothing\t-" in lines
-    assert f"{alice}\twrite\teverything\town sources\t{writers}" in lines
+    assert f"{bob}\tread\tred and sources without a team\tnothing\t-\t-" in lines
+    assert f"{alice}\twrite\teverything\town sources\t{writers}\t-" in lines
+    gives = f"{ada}\tadmin\teverything\teverything, and gives rights\t{world.name('owner')}"
+    assert f"{gives}\tyes" in lines
     refused = command("bob", "db", "grants")
     assert (refused.status, "Only an admin" in refused.err) == (1, True)
 

@@ -67,7 +67,9 @@ def she_sees_what_a_grant_gives_before_she_agrees(world, ada):
     assert given == f"{bob} sees: red and sources without a team; writes: nothing.\n"
     assert f"This widens what {bob} sees." in ada.fails(f"db grant {bob} --write").err
     ada.fails(f"db grant {bob} --read --write", 2)
-    assert f"{bob}\tread\tred and sources without a team\tnothing\t-" in ada.types("db grants").out
+    assert (
+        f"{bob}\tread\tred and sources without a team\tnothing\t-\t-" in ada.types("db grants").out
+    )
 
 
 def her_colleague_sees_what_was_granted_and_no_more(world, ada, bob):

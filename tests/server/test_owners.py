@@ -5,6 +5,7 @@ import os
 import psycopg
 import pytest
 
+from registry.cli.hints import hint
 from registry.db.read.listing import Filters
 from registry.errors import (
     AdminNeeded,
@@ -174,6 +175,9 @@ def test_the_name_of_a_machine_belongs_to_the_role_that_used_it_first(world, ali
     with pytest.raises(HostTaken, match=told) as caught:
         bob.add_source(str(tmp_path / "claimed"))
     assert caught.value.role == world.name("alice")
+    assert "SKILL_REGISTRY_HOST or the setting host. If that role is no longer" in hint(
+        caught.value
+    )
     assert [source.name for source in bob.sources()] == ["hers"]
     alice.remove_source("hers")
     with pytest.raises(HostTaken):  # also when it has no source any more

@@ -235,6 +235,35 @@ def test_on_other_addresses_each_request_needs_a_token_and_that_is_said(environm
         assert ask(port, "/index.json", authorization=f"Bearer {made.out.strip()}")[0].status == 200
 
 
+def told_at_the_start(environment, *arguments):
+    program.run(["token", "create", "anna", "--read"], environ=environment)
+    with served(environment, *arguments) as (_, process, said):
+        process.terminate()
+        process.join(60)
+        return said.read()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--host", "0.0.0.0"], ["--public-url", "http://skills.example.org"]]
+)
+def test_plain_http_for_other_machines_is_warned_of(environment, library, arguments):
+    said = told_at_the_start(environment, *arguments)
+    assert "Tokens and skills travel unencrypted" in said
+    assert "Use --tls-cert and --tls-key, or a proxy with HTTPS and --public-url https://" in said
+
+
+def test_https_and_this_machine_need_no_such_warning(environment, library, certificate):
+    cert, key = certificate
+    public = ["--public-url", "https://skills.example.org"]
+    for arguments in (
+        [],
+        public,
+        ["--host", "0.0.0.0", *public],
+        ["--host", "0.0.0.0", "--tls-cert", cert, "--tls-key", key],
+    ):
+        assert "unencrypted" not in told_at_the_start(environment, *arguments), arguments
+
+
 def test_a_port_in_use_is_named_with_the_option_that_gives_another(environment, library):
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))

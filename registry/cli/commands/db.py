@@ -241,7 +241,8 @@ def copy(session: Session, *, source: str, target: str) -> None:
         )
     made = record(copied)
     counts = ", ".join(
-        formatting.count(number, what.removesuffix("s")) for what, number in made.items()
+        formatting.count(number, _COPIED.get(what, what.removesuffix("s")))
+        for what, number in made.items()
     )
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
     if adopted:
@@ -256,6 +257,9 @@ def copy(session: Session, *, source: str, target: str) -> None:
             "skill-registry token create NAME",
             "yellow",
         )
+
+
+_COPIED: Final = {"contents": "stored file"}
 
 
 def _report_owner(session: Session, backend: "Backend") -> None:
@@ -349,7 +353,7 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     """
     with waiting(session.console, "forgetting"):
         gone, freed = session.registry.prune(keep=keep, before=before, as_admin=as_admin)
-    revisions, contents = formatting.count(gone, "revision"), formatting.count(freed, "content")
+    revisions, contents = formatting.count(gone, "revision"), formatting.count(freed, "stored file")
     session.console.write([f"Removed {revisions} and {contents}."])
 
 
@@ -435,8 +439,8 @@ def grants(session: Session) -> None:
     """List the rights of each role in the registry.
 
     THROUGH names the groups that a role is a member of and that have rights or teams. Only an admin
-    sees this list. In a pipe each line is a role, its right, what it sees, what it writes, and the
-    groups.
+    sees this list. In a pipe each line is a role, its right, what it sees, what it writes, the
+    groups, and "yes" if it approves.
     """
     from registry.changes.rights import listed
 
@@ -508,6 +512,7 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     Column("APPROVES", lambda one: "yes" if one.approve else "", only="table", drop=3),
     Column("THROUGH", lambda one: ", ".join(one.through), only="table", drop=2),
     Column("THROUGH", lambda one: ", ".join(one.through) or "-", only="plain"),
+    Column("APPROVES", lambda one: "yes" if one.approve else "-", only="plain"),
 )
 
 

@@ -69,7 +69,8 @@ def command(
 
     The skill is checked first. If it replaces a version, the command shows the diff and asks; it
     then replaces exactly that version, or nothing. In a source under review, the skill becomes a
-    proposal that another person approves.
+    proposal that another person approves. To give the version a label, write it into the front
+    matter (metadata: version: '2.0').
 
     For --to, the token is read from SKILL_REGISTRY_TOKEN, the setting "tokens", git's credential
     store or ~/.netrc. To create a token, run on the server: skill-registry token create NAME
@@ -96,7 +97,16 @@ def command(
         if not dry_run:
             confirm(session, f"Replace {escape.line(planned.package.name)}?", yes=yes)
     done = publishing.publish(core, planned, planned.replaces, trust=trust, dry_run=dry_run)
-    _answer(session, done.outcome, done.ref, done.proposal, done, done.findings, dry_run=dry_run)
+    _answer(
+        session,
+        done.outcome,
+        done.ref,
+        done.proposal,
+        done,
+        done.findings,
+        dry_run=dry_run,
+        version=planned.package.version,
+    )
 
 
 def _place(session: Session, target: str) -> str:
@@ -158,7 +168,17 @@ def _send(
         raise click.ClickException(f"{message or 'The server refused the skill.'} ({status})")
     outcome, ref = str(reply.get("outcome")), str(reply.get("ref"))
     number = reply.get("proposal")
-    _answer(session, outcome, ref, number, reply, findings, dry_run=dry_run, url=url.rstrip("/"))
+    _answer(
+        session,
+        outcome,
+        ref,
+        number,
+        reply,
+        findings,
+        dry_run=dry_run,
+        url=url.rstrip("/"),
+        version=wanted.version,
+    )
     if number and not dry_run and not session.as_json:
         session.console.note(
             "To see the decision and its reason, run: skill-registry proposal show "
@@ -184,6 +204,7 @@ def _answer(
     findings: Iterable[Diagnostic],
     *,
     dry_run: bool,
+    version: str | None,
     url: str | None = None,
 ) -> None:
     console = session.console
@@ -193,4 +214,5 @@ def _answer(
     said = (REHEARSED if dry_run else DONE).get(outcome, outcome)
     rest = f"; it waits for review as proposal {proposal}" if proposal else ""
     rest += f": {url}/proposals/{proposal}" if proposal and url else ""
-    session.answer(value, [f"{said} {escape.line(ref)}{escape.line(rest)}"])
+    label = f"version {version}" if version else "no version"
+    session.answer(value, [escape.line(f"{said} {ref} ({label}){rest}")])

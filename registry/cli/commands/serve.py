@@ -11,10 +11,11 @@ import click
 from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
-from registry.cli.session import Session
+from registry.cli.session import Console, Session
 
 if TYPE_CHECKING:
     from registry.changes.tokens import Token
+    from registry.web.app import Address
 
 
 EXTRA: Final = frozenset(
@@ -31,6 +32,10 @@ LOOPBACK: Final = (
     "--public-url does not change that, because {url} is an address of this machine. "
     "Give the URL that others use."
 )
+UNENCRYPTED: Final = (
+    "Tokens and skills travel unencrypted, and skill-registry on other machines refuses http "
+    "addresses. Use --tls-cert and --tls-key, or a proxy with HTTPS and --public-url https://…"
+)
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -44,8 +49,9 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 @session_command(
     "skill-registry serve                        # http://127.0.0.1:8765",
     "skill-registry serve --open",
-    "skill-registry token create anna --read && skill-registry serve --host 0.0.0.0",
+    "skill-registry token create anna --read",
     "skill-registry serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
+    "skill-registry serve --public-url https://skills.example.org    # behind a proxy",
     starts_new=True,
 )
 @click.option(
@@ -106,9 +112,9 @@ def serve(
     By default the server listens on this machine only, and a request needs no token unless it shows
     signs of a proxy. With another --host, the --public-url that others use, or --trust-header,
     every request needs a token (see "token create"), also from this machine, or the header of the
-    trusted proxy; its users then see what --personality sees. To change skills, every user needs
-    a token with this right. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
-    docs/reference/http.md lists all addresses.
+    trusted proxy; its users then see what --personality sees. Other machines need HTTPS. To change
+    skills, every user needs a token with this right. ClawHub clients use /api/v1, other clients
+    /.well-known/agent-skills; docs/reference/http.md lists all addresses.
     """
     if bool(trust_header) != bool(networks):
         raise click.UsageError("--trust-header and --from require each other.")
@@ -140,16 +146,23 @@ def serve(
     def begun() -> None:
         lines = [] if address.public is None else [f"Listening on {address.own}"]
         console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *lines]))
-        if address.is_open and trusted is None:
-            url = escape.line(address.public or "")
-            console.note(PUBLISHED + (LOOPBACK.format(url=url) if url else REQUIRE))
-        else:
-            header = f", or the header {escape.line(trust_header)}" if trust_header else ""
-            console.note(f"Every request needs a token{header}, also from this machine.")
+        _report_access(console, address, trust_header)
         if show:
             click.launch(address.url)
 
     serve(session.registry, address, trusted=trusted, watch=not no_watch, on_start=begun)
+
+
+def _report_access(console: Console, address: "Address", trust_header: str | None) -> None:
+    """Print who needs a token, and whether tokens travel unencrypted."""
+    if address.is_open and trust_header is None:
+        url = escape.line(address.public or "")
+        console.note(PUBLISHED + (LOOPBACK.format(url=url) if url else REQUIRE))
+        return
+    header = f", or the header {escape.line(trust_header)}" if trust_header else ""
+    console.note(f"Every request needs a token{header}, also from this machine.")
+    if address.is_unencrypted:
+        console.note(UNENCRYPTED, "yellow")
 
 
 _LENGTH: Final = re.compile(r"([1-9][0-9]{0,4})([hdw])")
@@ -261,6 +274,8 @@ def _report_reach(session: Session, token: "Token") -> None:
 @options.format_options
 def list_(session: Session) -> None:
     """List the tokens, and when each was last used.
+
+    The time of the last use may be up to ten minutes old.
 
     A token is valid only for the user who created it, and for a database at the same path or
     address. In a backup that you restored to another path, no token is valid.

@@ -321,7 +321,8 @@ def update(
     """Change a source's name, scope, priority, folder, pinned version, team, owner or review.
 
     With --review required, skills that are published into the source, or changed through tools,
-    wait as proposals ("proposal list"). Edits in the folder stay live; "check" names them.
+    wait as proposals ("proposal list"). Edits made by hand in the folder are not held back; "check"
+    reports them as "unreviewed".
 
     If you give --ref, the remote source is asked whether it has that branch or tag; if not, nothing
     changes.

@@ -10,6 +10,7 @@ from registry.cli import completion, escape, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session, Style
+from registry.errors import SkillNotFound
 from registry.model import SkillVersion
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 STYLES: Final[Mapping[str, Style]] = {"deprecated": "yellow", "yanked": "red"}
+
+ELSEWHERE: Final = (
+    "If you publish the skill to a server, write the label into its front matter (metadata: "
+    "version: '2.0'), and publish it."
+)
 
 
 @click.group(
@@ -56,7 +62,12 @@ def add(session: Session, *, name: str, label: str) -> None:
     If these files have the label already, nothing changes. If other files have it, choose another
     label: a version never changes.
     """
-    made = session.registry.add_version(options.named(session.registry, name), label)
+    try:
+        made = session.registry.add_version(options.named(session.registry, name), label)
+    except SkillNotFound as error:
+        if type(error) is SkillNotFound and not error.facts["similar"]:
+            error.add_note(ELSEWHERE)
+        raise
     session.answer(made, [f"{escape.line(name)}@{escape.line(made.label)} is {made.tree_hash}"])
 
 
@@ -140,11 +151,14 @@ def _change(
     session.answer(changed, [f"{escape.line(version)} is {changed.state}."])
     if state == "yanked" and not undo and changed.current:
         name = version.rpartition("@")[0]
+        before = next((one for one in registry.versions(name) if one.state != "yanked"), None)
+        restored = before and shlex.quote(escape.line(f"{name}@{before.label}"))
+        back = f"To go back to the version before, run: skill-registry restore {restored}\n"
         session.console.note(
             f"These are the current files of {escape.line(name)}, so listings, searches, tools and "
             "new installs leave out the skill. You still see it in: skill-registry list --all\n"
-            "To offer it again, edit it, or run: skill-registry version yank "
-            f"{shlex.quote(escape.line(version))} --undo"
+            f"{back if before else ''}To offer it again, edit it, or run: "
+            f"skill-registry version yank {shlex.quote(escape.line(version))} --undo"
         )
 
 
