@@ -20,6 +20,10 @@ File contents can have 16 MiB each, so at most a tenth of this number of content
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
 
+_NOTING: Final = (("sources", "tell"), ("labels", "tell"), ("proposals", "guard"))
+"""The triggers of a server that would note each copied row in the audit log, as if it were new."""
+
+
 @dataclass(frozen=True, slots=True)
 class CopyCounts:
     """How many sources, skills, revisions and contents were copied."""
@@ -75,8 +79,9 @@ class _Copy:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
-        # Copy the audit log before the other tables, because copying those tables adds audit rows
-        # to the target.
+        is_server = self._connection.dialect.name == "postgresql"
+        if is_server:
+            self._note_changes("DISABLE")
         self._whole(schema.audit, "id", self._numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._whole(schema.skills, "id", condition="live = 1")
@@ -97,7 +102,11 @@ class _Copy:
         self._whole(schema.proposals, "id", size=PAGE // 10)
         # The target may have other rules for shadowing, so decide again which skills are shadowed.
         refresh_names(self._connection, None)
-        if self._connection.dialect.name == "postgresql":
+        if is_server:
+            self._note_changes("ENABLE")
+            self._connection.exec_driver_sql(
+                "SELECT registry_note('registry copied', %s, NULL)", (self._source.path,)
+            )
             self._connection.exec_driver_sql("SELECT registry_count_totals()")
             for table in ("sources", "skills", "diagnostics", "revisions", "labels", "entries"):
                 self._connection.exec_driver_sql(
@@ -105,6 +114,14 @@ class _Copy:
                     f"(SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
                 )
         return CopyCounts(sources, skills, revisions, contents)
+
+    def _note_changes(self, state: str) -> None:
+        """Enable or disable the triggers `_NOTING` until the transaction ends.
+
+        Only an admin may do this. Others never see it, because it is part of the transaction.
+        """
+        for table, trigger in _NOTING:
+            self._connection.exec_driver_sql(f"ALTER TABLE {table} {state} TRIGGER {trigger}")
 
     @staticmethod
     def _numbered_anew(row: dict[str, Any]) -> dict[str, Any]:

@@ -239,7 +239,7 @@ class TestCommands:
     def test_a_registry_is_copied_with_what_it_holds_said(self, reader, server_database, tmp_path):
         target = str(tmp_path / "copy.db")
         ran = self.run(server_database, "db", "copy", server_database, target)
-        assert ran.stdout == f"Copied 1 source, 2 skills, 2 revisions, 1 content to {target}\n"
+        assert ran.stdout == f"Copied 1 source, 2 skills, 2 revisions, 1 stored file to {target}\n"
         again = self.run(server_database, "db", "copy", server_database, target)
         assert again.exit_code == 2
         assert "holds a registry already" in again.stderr

@@ -279,6 +279,12 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
     filled.update("alpha", body="Again.\n")
     filled.create("gamma", description="Third.")
     filled.delete("gamma")
+    filled.add_version("alpha", "1.0")
+    filled.yank_version("alpha@1.0", "It is wrong.")
+    filled.reactivate_version("alpha@1.0")
+    filled.update_source("mine", review=True)
+    filled.toolset("native").call("update_skill", {"name": "beta", "body": "Proposed.\n"})
+    filled.update_source("mine", review=False)
     filled.toolset("native").call("read_skill", {"name": "alpha"})
     filled.core.usage.write()
     (root / "broken").mkdir()
@@ -297,6 +303,9 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
         assert stored(first) == stored(file) == stored(second)
         audits = [audit_records(backend.reader, 100) for backend in (first, file, second)]
         assert audits[0] == audits[1] == audits[2][1:]
+        assert {"skill proposed", "version yanked"} <= {one.what for one in audits[0]}
+        copied_from = audits[2][0]
+        assert (copied_from.what, copied_from.subject) == ("registry copied", file.path)
         assert (first.check(), file.check(), second.check()) == ([], [], [])
         hosts = [backend.reader.rows("SELECT host FROM sources") for backend in (first, file)]
         assert hosts == [[(first.host,)], [("",)]]
@@ -312,6 +321,12 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
             registry.create("delta", description="Made after the copy.")
         registry.adopt_source(registry.sources()[0].name)
         registry.create("delta", description="Made after the copy.")  # the numbers go on
+        registry.add_version("delta", "1.0")
+        registry.yank_version("delta@1.0", "It is wrong.")
+        registry.update_source(registry.sources()[0].name, priority=3)
+        newest = [one.what for one in audit_records(registry.core.reader, 2)]
+        assert newest == ["source changed", "version yanked"]  # the triggers work again
+        registry.reactivate_version("delta@1.0")
         registry.sync()
         assert registry.search("迁移").total == 1
         assert registry.check_database() == []
