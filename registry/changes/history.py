@@ -95,6 +95,12 @@ class History:
         found = [] if gone is None else revisions(core.reader, gone.uid)
         return cls(core, handle, found, None, gone) if found else None
 
+    @classmethod
+    def of_missing(cls, core: Core, stored: StoredSkill) -> Self | None:
+        """Return the history of a skill with a missing folder; None if no revision is stored."""
+        found = revisions(core.reader, stored.uid)
+        return cls(core, stored.skill.ref, found, None, _tombstone(stored)) if found else None
+
     def revision(self, number: int) -> Revision:
         """Return the revision with this number. Raises `RevisionNotFound` if there is none."""
         known = {one.number: one for one in self.revisions}
@@ -322,12 +328,17 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
         stored = resolve(core.reader, handle)
         CurrentSkill.of_stored(core, stored)
     except SkillMissing:
-        skill = stored.skill
-        where = (skill.source, stored.folder, skill.created_at)
-        return Tombstone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
+        return _tombstone(stored)
     except RegistryError:
         return None
     return None
+
+
+def _tombstone(stored: StoredSkill) -> Tombstone:
+    """Return a tombstone for a stored skill with a missing folder."""
+    skill = stored.skill
+    where = (skill.source, stored.folder, skill.created_at)
+    return Tombstone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
 
 
 def prune(

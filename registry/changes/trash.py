@@ -32,7 +32,12 @@ from registry.changes.update import (
 from registry.core import Core
 from registry.db.read.history import latest_tombstone
 from registry.db.read.journal import JournalEntry, Kind
-from registry.db.read.skills import StoredSkill, places_of_name, same_name
+from registry.db.read.skills import (
+    StoredSkill,
+    places_of_name,
+    same_name,
+    skills_of_source,
+)
 from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.paths import ROOT, join
@@ -41,10 +46,11 @@ from registry.errors import (
     ChangeRefused,
     NotInTrash,
     RegistryError,
+    RootMissing,
     SkillExists,
     SkillNotDeleted,
 )
-from registry.sync.sources import own_sources
+from registry.sync.sources import check_ours, check_writable, find, own_sources
 from registry.text import quoted
 
 
@@ -295,6 +301,31 @@ def find_all_deleted(
     ordered = [found[name] for name in chosen if name in found]
     _check_free(core, ordered, source)
     return ordered
+
+
+def find_missing(core: Core, name: str) -> tuple[list[History], int, list[str]]:
+    """Return the stored skills of a source with a missing folder.
+
+    Also returns how many folders of its skills exist, and the refs of missing skills without stored
+    files. Raises `SourceNotFound`, `RootMissing`, and the errors of `check_ours` and
+    `check_writable`.
+    """
+    source = find(core, name)
+    check_ours(core, source)
+    check_writable(source)
+    if not os.path.isdir(source.path):
+        raise RootMissing(path=source.path, reason="the source's folder does not exist")
+    found: list[History] = []
+    lost: list[str] = []
+    on_disk = 0
+    for stored in skills_of_source(core.reader, source.name):
+        if os.path.lexists(stored.path):
+            on_disk += 1
+        elif (history := History.of_missing(core, stored)) is not None:
+            found.append(history)
+        else:
+            lost.append(stored.skill.ref)
+    return found, on_disk, lost
 
 
 def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:

@@ -1,6 +1,7 @@
 """history, diff, show --revision, restore --revision and db prune, as people call them."""
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -92,6 +93,66 @@ def test_several_are_restored_and_none_unless_all_can_be(cli, library):
     back = cli("restore", "haiku", "review", "pdf-forms", "haiku", "--json")
     assert [one["ref"] for one in json.loads(back.stdout)] == ["haiku", "review", "pdf-forms"]
     assert cli("restore", "haiku", "review", "--revision", "1").exit_code == 2
+
+
+def test_all_missing_skills_of_a_source_are_written_to_disk_again(cli, library):
+    before = {one: (library / one / "SKILL.md").read_bytes() for one in ("haiku", "review")}
+    shutil.rmtree(library / "haiku")
+    shutil.rmtree(library / "review")
+    kept = (library / "pdf-forms" / "SKILL.md").read_bytes()
+    back = cli("restore", "--source", "mine", "--missing")
+    assert back.exit_code == 0, back.stderr
+    assert back.stdout.count("Restored ") == 2
+    assert "of mine exist on disk and didn't change." in back.stderr
+    assert {one: (library / one / "SKILL.md").read_bytes() for one in before} == before
+    assert (library / "pdf-forms" / "SKILL.md").read_bytes() == kept
+    assert (
+        "No folder of a skill is missing." in cli("restore", "--source", "mine", "--missing").stderr
+    )
+    undone = cli("undo", "--yes")
+    assert undone.exit_code == 0
+    assert not (library / "haiku").exists()
+    assert not (library / "review").exists()
+
+
+def test_missing_skills_are_not_written_into_a_missing_folder(cli, library):
+    shutil.rmtree(library)
+    told = cli("sync").stderr
+    path = shlex.quote(str(library))
+    moved = "at another place now, run: skill-registry source update mine --folder DIR\n"
+    write = f"mkdir -p {path} && skill-registry restore --source mine --missing\n"
+    prune = "run: skill-registry sync mine --allow-prune"
+    assert -1 < told.find(moved) < told.find(write) < told.find(prune)
+    refused = cli("restore", "--source", "mine", "--missing")
+    assert refused.exit_code == 1
+    assert f"mkdir -p {path}" in refused.stderr
+    library.mkdir()
+    assert cli("restore", "--source", "mine", "--missing").exit_code == 0
+    assert (library / "haiku" / "SKILL.md").exists()
+
+
+@pytest.mark.parametrize(
+    "more", [(), ("haiku", "--source", "mine"), ("--source", "mine", "--copies")], ids=" ".join
+)
+def test_only_one_source_is_restored_with_missing(cli, library, more):
+    refused = cli("restore", "--missing", *more)
+    assert refused.exit_code == 2
+    assert "--missing requires --source" in refused.stderr
+
+
+def test_a_number_after_a_name_is_explained_as_a_revision(cli, library):
+    refused = cli("restore", "haiku", "1")
+    assert refused.exit_code == 2
+    assert "'1' is not a skill. To go back to revision 1, run: " in refused.stderr
+    assert "skill-registry restore haiku --revision 1\n" in refused.stderr
+
+
+def test_on_a_terminal_the_history_names_the_command_that_goes_back(cli, library, terminal):
+    way = "To go back, run: skill-registry restore haiku --revision N"
+    assert way not in terminal("history", "haiku").stdout.decode()
+    cli("update", "haiku", "--description", "Three lines.")
+    assert way in terminal("history", "haiku").stdout.decode()
+    assert way not in cli("history", "haiku").stderr
 
 
 @pytest.mark.parametrize(

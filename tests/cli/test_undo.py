@@ -42,7 +42,10 @@ def test_one_undo_takes_back_all_that_check_fix_changed(cli, skills):
 @pytest.mark.both
 def test_one_undo_brings_back_all_skills_that_one_delete_removed(cli, skills):
     before = texts(skills)
-    assert cli("delete", "one", "two", "three").exit_code == 0
+    told = cli("delete", "one", "two", "three")
+    assert told.exit_code == 0
+    deleted = ["Deleted one.", "Deleted two.", "Deleted three."]
+    assert told.stdout.splitlines() == [*deleted, "To undo, run: skill-registry undo"]
     assert texts(skills) == {}
     assert cli("undo", "--yes").exit_code == 0
     assert texts(skills) == before

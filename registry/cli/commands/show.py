@@ -329,6 +329,9 @@ def history(session: Session, *, name: str, who: bool) -> None:
         )
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone, name)))
+    elif found.revisions[1:] and session.console.is_terminal and session.style in {None, "table"}:
+        way = f"skill-registry restore {quote(escape.line(name))} --revision N"
+        session.console.note(f"To go back, run: {way}", "dim")
 
 
 @session_command(

@@ -463,7 +463,8 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         )
     elif left and session.style in {None, "table"}:
         session.console.note(
-            "To register the new folders (all: --register) and read their skills, run:"
+            "To register all new folders, run: skill-registry source discover --register\n"
+            "Or register and read them one by one:"
         )
         for one in left:
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"

@@ -62,13 +62,13 @@ def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
         yield "Left out", f"{left:,} of other projects"
     if held := stats.by_status.get("quarantined"):
         yield "Quarantined", f"{held:,} (to see which: skill-registry list --all --format table)"
-    yield "Hidden", f"{stats.hidden:,} from models, by the skills' front matter"
+    yield "Hidden from models", f"{stats.hidden:,}"
     yield "Status", _counts(stats.by_status)
     yield "Scopes", _counts(stats.by_scope)
     if stats.by_origin:
         listed = ", ".join(f"{number:,} {url}" for url, number in stats.by_origin.items())
         yield "Remote", listed
-    yield "Names", f"{stats.names:,} different"
+    yield "Different names", f"{stats.names:,}"
     yield "Tags", f"{stats.tags:,}"
     yield "Kinds", f"{stats.kinds:,}"
     yield "Categories", f"{stats.categories:,}"

@@ -406,5 +406,16 @@ def _held(part: "SourceReport") -> str:
     if not part.kept:
         gone = f"skill-registry source remove {shlex.quote(name)}"
         return f"{text} If the folder won't come back, run: {gone}"
-    again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} To remove the missing skills from the registry, run: {again}"
+    source, path = shlex.quote(name), shlex.quote(escape.line(part.path))
+    if part.remote is None:
+        make = f"mkdir -p {path} && " if part.outcome == "missing" else ""
+        text += (
+            "\nIf the folder is at another place now, run: skill-registry source update "
+            f"{source} --folder DIR\n"
+            f"To write the skills to disk again, run: {make}skill-registry restore --source "
+            f"{source} --missing\n"
+        )
+    else:
+        text += " "
+    again = f"skill-registry sync {source} --allow-prune"
+    return f"{text}To remove the missing skills from the registry, run: {again}"

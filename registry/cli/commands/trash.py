@@ -1,6 +1,8 @@
 """`skill-registry delete`, `restore` and `trash`."""
 
 import os
+import re
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -13,7 +15,7 @@ from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit, skill_line
 from registry.cli.prompts import confirm
 from registry.cli.session import Session, Status
-from registry.errors import RegistryError, SkillNotFound
+from registry.errors import NotInTrash, RegistryError, SkillNotFound
 
 if TYPE_CHECKING:
     from registry.changes.trashed import Trashed
@@ -84,10 +86,14 @@ def delete(
     gone, is_complete = each(session, names, remove, copies=copies)
     for name in sorted(visible):
         warn_of_successor(registry.core, name)
-    lines = (
-        (f"Deleted {escape.line(one.name)}. To restore it, run: skill-registry restore {one.id}")
-        for one in gone
-    )
+    if gone[1:]:
+        lines = [f"Deleted {escape.line(one.name)}." for one in gone]
+        lines.append("To undo, run: skill-registry undo")
+    else:
+        lines = [
+            f"Deleted {escape.line(one.name)}. To restore it, run: skill-registry restore {one.id}"
+            for one in gone
+        ]
     session.answer(gone if names[1:] else gone[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
@@ -98,9 +104,10 @@ def delete(
     "skill-registry restore release-notes old-notes",
     "skill-registry restore release-notes --revision 2",
     "skill-registry restore release-notes@1.2",
+    "skill-registry restore --source claude --missing",
     "skill-registry trash list",
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1)
 @options.source_option(
     help=(
         "Only skills from this source. For a skill that isn't in the trash: the source to write to."
@@ -112,6 +119,11 @@ def delete(
     type=click.IntRange(min=1),
     help="Change a skill, current or removed, back to revision R.",
 )
+@click.option(
+    "--missing",
+    is_flag=True,
+    help="Write all listed skills of the source to disk again if their folders are missing.",
+)
 @copies_option
 @options.json_option
 def restore(
@@ -120,6 +132,7 @@ def restore(
     names: tuple[str, ...],
     source: str | None,
     revision: int | None,
+    missing: bool,
     copies: bool,
 ) -> None:
     """Restore deleted skills, or an earlier revision of a skill.
@@ -131,8 +144,22 @@ def restore(
     version. Copies don't change without --copies; they
     are listed. For a skill in the trash, --copies restores the copies that were deleted with it. If
     you name several skills, none is restored unless all can be.
+
+    With --missing, the listed skills of --source whose folders are missing are written from the
+    database, for example after "db restore" on another machine. Existing folders don't change.
     """
     registry = session.registry
+    if missing:
+        if source is None or names or revision is not None or copies:
+            raise click.UsageError(
+                "--missing requires --source, and can't be combined with a NAME, --revision or "
+                "--copies."
+            )
+        _restore_missing(session, source)
+        return
+    if not names:
+        raise click.UsageError("Missing argument 'NAME...'.")
+    _refuse_number(registry.core, names)
     if revision is None and not names[1:]:
         names, revision = _meant(registry.core, names[0])
     if revision is not None and (source is not None or names[1:]):
@@ -152,6 +179,51 @@ def restore(
     lines = (line for one in back for line in skill_line(done, one))
     session.answer(back if names[1:] or copies else back[0], lines)
     if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def _refuse_number(core: "Core", names: Sequence[str]) -> None:
+    """Raise UsageError for NAME and the number of a revision, unless a skill has this name."""
+    from registry.changes.trash import find_deleted
+
+    if names[2:] or not _NUMBER.fullmatch(names[-1]) or not names[1:]:
+        return
+    name, number = names
+    try:
+        find_deleted(core, number)
+    except NotInTrash:
+        raise click.UsageError(
+            f"{number!r} is not a skill. To go back to revision {number}, run: skill-registry "
+            f"restore {shlex.quote(escape.line(name))} --revision {number}"
+        ) from None
+
+
+def _restore_missing(session: Session, source: str) -> None:
+    """Write the missing skills of a source to disk again, and report the others."""
+    from registry.changes.create import detail_after
+    from registry.changes.trash import find_missing, restore_one
+
+    core = session.registry.core
+    found, on_disk, lost = find_missing(core, source)
+    back, is_complete = each_of(
+        session, found, lambda one: detail_after(core, restore_one(core, one))
+    )
+    session.answer(back, (line for one in back for line in skill_line("Restored", one)))
+    if not found:
+        session.console.note("No folder of a skill is missing.")
+    if on_disk:
+        exist = "exists" if on_disk == 1 else "exist"
+        session.console.note(
+            f"{formatting.count(on_disk, 'skill')} of {escape.line(source)} {exist} on disk and "
+            "didn't change."
+        )
+    if lost:
+        refs = formatting.some_refs(lost)
+        session.console.note(f"The database has no files of: {refs}", "yellow")
+    if lost or not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
 
