@@ -358,11 +358,13 @@ def report_fetched(
     after the skills that are already outdated.
     """
     from registry.install.lockfile import read_lock
+    from registry.install.provenance import Provenance
     from registry.remotes.address import normalize_url
 
-    folders = {os.path.basename(one.path) for one in done}
     is_behind = any(one.state == "behind" for one in done)
     locked = read_lock(target.path)
+    elsewhere = Provenance(session.registry.core).locked_elsewhere(target, locked)
+    folders = {os.path.basename(one.path) for one in done} - elsewhere.keys()
     origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
     urls = {normalize_url(origin["url"] or "") for origin in origins}
     for source in session.registry.sources(counted=False) if urls else ():
@@ -399,6 +401,20 @@ def report_still_read(
             if left := [escape.line(path) for path in dict.fromkeys(found) if os.path.isdir(path)]:
                 text = f"{one.name} still has {escape.line(folder)}, because it also reads: "
                 session.console.note(text + ", ".join(left), "yellow")
+
+
+def report_locked_elsewhere(
+    session: Session, target: "InstallTarget", done: "Sequence[InstallResult]"
+) -> None:
+    """Print which locked versions stay although this machine's source is pinned to another ref."""
+    from registry.install.lockfile import read_lock
+    from registry.install.provenance import Provenance
+
+    provenance = Provenance(session.registry.core)
+    messages = provenance.locked_elsewhere(target, read_lock(target.path))
+    folders = [os.path.basename(one.path) for one in done]
+    for text in dict.fromkeys(messages[one] for one in folders if one in messages):
+        session.console.note(escape.line(text), "yellow")
 
 
 def report_strange(session: Session, target: "InstallTarget") -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from shlex import join, quote
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill
@@ -24,7 +25,7 @@ from registry.install.content import FileContent, tree_hash
 from registry.install.lockfile import Locked, Mode, read_lock
 from registry.install.targets import InstallResult, InstallTarget
 from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill
-from registry.remotes.address import normalize_url, read_address
+from registry.remotes.address import check_ref, normalize_url, read_address
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
@@ -252,6 +253,12 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 
+_LOCKED_ELSEWHERE: Final = (
+    "The lock file has {locked}, but the source {source} is pinned to {pin} on this machine. To "
+    "install {pin} instead, add --force. To install the locked version, run: skill-registry pull "
+    "{frozen}. To move the source, run: skill-registry source update {quoted} --ref {ref} && "
+    "skill-registry sync {quoted}"
+)
 _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
@@ -282,17 +289,50 @@ class Provenance:
         source = self._source(entry)
         if source is None:
             return f"{url} is not a source here"
-        return _NOT_IN_SOURCE.format(source=f"{source} ({url})", path=path)
+        return _NOT_IN_SOURCE.format(source=f"{source[0]} ({url})", path=path)
 
-    def _source(self, entry: Locked) -> str | None:
-        """Return the name of a source that includes the origin of an entry."""
+    def locked_elsewhere(
+        self, target: InstallTarget, locked: Mapping[str, Locked]
+    ) -> dict[str, str]:
+        """Return messages about the entries that another machine locked at another ref, by folder.
+
+        The source of such an entry is pinned to another ref here. If the source had the locked
+        files before, the user has moved its pin, and `pull` follows the source. An entry with known
+        files counts only if there is another entry with the same ref and unknown files.
+        """
+        groups: dict[tuple[str, str, str], dict[str, Locked]] = {}
+        for folder, entry in locked.items():
+            source = None if entry.pin is not None else self._source(entry)
+            ref = (entry.origin or {}).get("ref") or ""
+            if source is not None and source[1].ref not in {None, ref} and _is_ref(ref):
+                groups.setdefault((source[0], source[1].ref or "", ref), {})[folder] = entry
+        found: dict[str, str] = {}
+        for (name, pin, ref), entries in groups.items():
+            hashes = {entry.tree_hash for entry in entries.values()}
+            if all(skills_that_had(self._core.reader, name, one) for one in hashes):
+                continue
+            where = ["--global"] if target.is_global else ["--to", target.path]
+            is_project = not target.is_global and any(one.agents for one in entries.values())
+            message = _LOCKED_ELSEWHERE.format(
+                locked=ref or "a version of the default branch",
+                source=name,
+                pin=pin,
+                frozen=join([*([] if is_project else where), "--frozen"]),
+                quoted=quote(name),
+                ref=quote(ref),
+            )
+            found |= dict.fromkeys(entries, message)
+        return found
+
+    def _source(self, entry: Locked) -> tuple[str, Remote] | None:
+        """Return a source that includes the origin of an entry, with its name."""
         origin = entry.origin or {}
         path = origin.get("path") or ROOT
         for name, remote in self._remotes.get(normalize_url(origin.get("url") or ""), ()):
             is_below = remote.part is None or f"{path}/".startswith(f"{remote.part}/")
             named = {one.casefold() for one in (entry.name, path.rpartition("/")[2])}
             if is_below and (not remote.only or named & {one.casefold() for one in remote.only}):
-                return name
+                return name, remote
         return None
 
     @cached_property
@@ -317,6 +357,14 @@ def strange_addresses(core: Core, target: InstallTarget) -> list[str]:
             if _is_address(core, text) and owner(core, entry) is None:
                 found.add(text)
     return sorted(found)
+
+
+def _is_ref(text: str) -> bool:
+    """Tell whether a text is empty or can be the name of a branch, tag or commit."""
+    with suppress(RegistryError):
+        check_ref(text or "main", text)
+        return True
+    return False
 
 
 def _is_address(core: Core, text: str) -> bool:

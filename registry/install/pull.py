@@ -25,7 +25,7 @@ from registry.install.content import content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan, InstallTransaction
-from registry.install.provenance import folders, original, owner
+from registry.install.provenance import Provenance, folders, original, owner
 from registry.install.releases import at_label
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
@@ -74,8 +74,9 @@ def update(
     ``names`` maps each folder to the label of the version to pin; None means to follow the source.
     Without ``names``, pinned skills keep their version. A skill also keeps its files if its current
     files in the registry are a yanked version. If the address of a skill isn't a source here,
-    missing files are restored in the locked version. Raises `LockMissing`, and the errors of
-    `pull`.
+    missing files are restored in the locked version. So are those of a skill that another machine
+    locked at another ref (`Provenance.locked_elsewhere`), unless forced. Raises `LockMissing`, and
+    the errors of `pull`.
     """
     if not os.path.isdir(target.path):
         check_locked(target)
@@ -87,11 +88,14 @@ def update(
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
         found = []
+        elsewhere = {} if options.force else _locked_elsewhere(core, target, work.locked)
         for folder in options.with_progress(chosen):
             entry = work.locked[folder]
             pin = entry.pin if names is None else names[folder]
             versions = versions_of(core, entry)
             stays = is_withdrawn(versions) if pin is None else pin == entry.pin
+            reason = elsewhere.get(folder) if pin is None else None
+            stays = stays or reason is not None
             skill = None if stays else owner(core, entry)
             if skill is not None:
                 told = _pull_one(core, work, folder, skill, pin, options.mode)
@@ -100,6 +104,7 @@ def update(
                 is_wanted = told.state == "edited" and (options.force or options.theirs)
                 if told.state == "missing" or is_wanted:
                     told = _restore_one(core, work, origins, folder, entry)
+                told = replace(told, reason=told.reason or reason)
             now = work.locked[folder]
             found.append(noted(told, now, versions if now == entry else versions_of(core, now)))
         return found
@@ -110,13 +115,22 @@ def skills_to_update(
 ) -> list[Skill]:
     """Return the skills whose current files `update` installs, by its argument ``names``."""
     pins = names or {}
+    locked = lockfile.read_lock(target.path)
+    elsewhere = _locked_elsewhere(core, target, locked)
     entries = [
         entry
-        for folder, entry in lockfile.read_lock(target.path).items()
-        if (entry.pin is None if names is None else pins.get(folder, "") is None)
+        for folder, entry in locked.items()
+        if folder not in elsewhere
+        and (entry.pin is None if names is None else pins.get(folder, "") is None)
     ]
     found = [(entry, owner(core, entry)) for entry in entries]
     return [one for entry, one in found if one is not None and one.tree_hash != entry.tree_hash]
+
+
+def _locked_elsewhere(
+    core: Core, target: InstallTarget, locked: Mapping[str, Locked]
+) -> dict[str, str]:
+    return Provenance(core).locked_elsewhere(target, locked)
 
 
 def _pull_one(
@@ -292,30 +306,35 @@ def check(
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [_check_one(core, plan, *place) for place in places.items()] + refused
+        elsewhere = _locked_elsewhere(core, target, plan.locked)
         return [
-            _check_one(core, plan, folder, None)
+            _check_one(core, plan, folder, None, elsewhere.get(folder))
             for folder in sorted(plan.locked)
             if names is None or folder in names
         ]
 
 
-def _check_one(core: Core, plan: InstallPlan, folder: str, skill: Skill | None) -> InstallResult:
+def _check_one(
+    core: Core, plan: InstallPlan, folder: str, skill: Skill | None, elsewhere: str | None = None
+) -> InstallResult:
     """Compare an installed skill with ``skill``; if it is None, with the skill of its lock entry.
 
     Some skills are compared only with the lock file, because they keep their files. These are
-    pinned skills, and skills whose current files in the registry are a yanked version.
+    pinned skills, skills whose current files in the registry are a yanked version, and skills with
+    a message ``elsewhere`` from `Provenance.locked_elsewhere`.
     """
     entry = plan.locked.get(folder)
     if entry is None:
         return plan.check(folder, skill)
     versions = versions_of(core, entry)
-    stays = entry.pin is not None or is_withdrawn(versions)
+    stays = entry.pin is not None or is_withdrawn(versions) or elsewhere is not None
     if isinstance(skill, PinnedSkill) or not stays:
         told = (
             plan.compare(folder, owner(core, entry)) if skill is None else plan.check(folder, skill)
         )
     else:
         told = plan.check(folder, None)
+        told = replace(told, reason=told.reason or elsewhere)
     return noted(told, entry, versions)
 
 

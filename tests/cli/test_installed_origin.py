@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -575,3 +576,63 @@ def test_a_copy_of_a_local_skill_in_a_registered_project_is_compared_with_it(cli
     cli("sync")
     shown = cli("diff", "shop/notes", "--upstream")
     assert "+description: Mine, changed." in shown.stdout, shown.stderr
+
+
+class TestLockedElsewhere:
+    """A colleague committed a lock file with a newer tag than that of this machine's source."""
+
+    @pytest.fixture
+    def carl(self, tmp_path):
+        return partial(run, "--db", str(tmp_path / "carl.db"))
+
+    @pytest.fixture
+    def clone(self, cli, carl, upstream, in_project, tmp_path, monkeypatch):
+        git(upstream, "tag", "v1")
+        change(upstream)
+        git(upstream, "tag", "v2")
+        folder = in_project("shared")
+        assert cli("sync", f"file://{upstream}#v2", "--name", "up").exit_code == 0
+        assert cli("pull", f"file://{upstream}#v2", "--all", "-a", "claude-code").exit_code == 0
+        (tmp_path / "carl").mkdir()
+        monkeypatch.setenv("HOME", str(tmp_path / "carl"))
+        assert carl("sync", f"file://{upstream}#v1", "--name", "up").exit_code == 0
+        return folder
+
+    TOLD = (
+        "The lock file has v2, but the source up is pinned to v1 on this machine. To install v1 "
+        "instead, add --force. To install the locked version, run: skill-registry pull --frozen. "
+        "To move the source, run: skill-registry source update up --ref v2 && skill-registry sync "
+        "up\n"
+    )
+
+    def test_the_lock_and_the_files_stay_and_the_ways_out_are_named(self, carl, clone):
+        before = (clone / "skills.lock.json").read_bytes()
+        for way in (["--check"], [], ["alpha"], ["--check", "alpha"]):
+            ran = carl("pull", *way)
+            assert (ran.exit_code, ran.stdout.count("unchanged\t")) == (
+                0,
+                1 if way[-1:] == ["alpha"] else 2,
+            )
+            assert ran.stderr.count(self.TOLD) == 1
+            assert "Compared with" not in ran.stderr
+        assert (clone / "skills.lock.json").read_bytes() == before
+
+    def test_missing_files_come_back_in_the_locked_version(self, carl, clone):
+        before = (clone / "skills.lock.json").read_bytes()
+        for way in (["pull", "--frozen"], ["pull"]):
+            shutil.rmtree(clone / ".claude")
+            assert states(carl(*way, "--json")) == {"alpha": "added", "beta": "added"}
+            assert "Two." in (clone / ".claude/skills/alpha/SKILL.md").read_text()
+            assert (clone / "skills.lock.json").read_bytes() == before
+
+    def test_with_force_and_after_a_change_of_the_pin_the_source_counts(self, carl, clone):
+        forced = carl("pull", "--force")
+        assert forced.stdout.startswith("updated\talpha")
+        assert "One." in (clone / ".claude/skills/alpha/SKILL.md").read_text()
+        assert "The lock file has" not in forced.stderr
+        assert carl("source", "update", "up", "--ref", "v2").exit_code == 0
+        assert carl("sync", "up").exit_code == 0
+        moved = carl("pull")
+        assert moved.stdout.startswith("updated\talpha")
+        assert "The lock file has" not in moved.stderr
+        assert "Two." in (clone / ".claude/skills/alpha/SKILL.md").read_text()

@@ -17,6 +17,7 @@ from registry.cli.install_messages import (
     explain,
     report_dangers,
     report_fetched,
+    report_locked_elsewhere,
     report_origins,
     report_still_read,
     report_strange,
@@ -346,14 +347,29 @@ def pull(
         overwrite="--force" if theirs else "--theirs",
         dry_run=dry_run,
     )
-    is_unchanged = any(one.state == "unchanged" for one in done)
-    if doing == ["check"] or (not doing and is_unchanged):
-        report_fetched(session, target, done)
+    if doing in ([], ["check"]):
+        _report_sources(session, target, done, given, is_check=bool(doing), force=force)
     report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
-    if not given["names"] and doing in ([], ["check"]):
-        report_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _report_sources(
+    session: Session,
+    target: "InstallTarget",
+    done: "Sequence[InstallResult]",
+    given: Mapping[str, Any],
+    *,
+    is_check: bool,
+    force: bool,
+) -> None:
+    """Print what the installed skills were compared with, and what they were not compared with."""
+    if not force:
+        report_locked_elsewhere(session, target, done)
+    if is_check or any(one.state == "unchanged" for one in done):
+        report_fetched(session, target, done)
+    if not given["names"]:
+        report_strange(session, target)
 
 
 def _check_keep(*, keep: bool, others: bool) -> None:
