@@ -11,6 +11,7 @@ import pytest
 from registry.db.audit_context import MAX_CLIENT, audit_context, current_context
 from registry.db.read.access import audit_records
 from registry.errors import RegistryError
+from tests.cli.conftest import run as run_here
 from tests.conftest import write_skill
 from tests.program import run
 
@@ -67,6 +68,23 @@ def test_a_change_that_is_not_made_is_not_noted(registry, root, skill):
     with pytest.raises(RegistryError):
         registry.add_source(str(root), name="mine")
     assert told(registry) == [("source added", "mine")]
+
+
+@pytest.mark.both
+def test_the_records_of_a_time_and_of_a_word_are_listed(registry, database, root, skill):
+    def listed(*arguments):
+        ran = run_here("--db", str(database), "db", "audit", "--json", *arguments)
+        assert ran.exit_code == 0, ran.output
+        return [one["what"] for one in json.loads(ran.stdout)]
+
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    registry.tokens().create("door", write=True)
+    both = ["token added", "source added"]
+    assert listed() == listed("--since", "1d") == listed("--what", "Added") == both
+    assert listed("--what", "source") == ["source added"]
+    assert listed("--what", "token", "--limit", "1") == ["token added"]
+    assert listed("--since", "2100-01-01") == listed("--what", "_") == listed("--what", "%") == []
 
 
 def test_each_revision_says_who_brought_it_about(registry, root, skill):

@@ -29,7 +29,9 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("install", "fetch", "download"), _TAKE),
         **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
         **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
-        **dict.fromkeys(("validate", "lint", "verify", "doctor", "audit"), "'check'"),
+        **dict.fromkeys(("validate", "lint", "verify", "doctor"), "'check'"),
+        "audit": "'db audit' for who changed what, or 'check' for problems of skills",
+        **dict.fromkeys(("users", "roles", "rights"), "'db grants' or 'token list'"),
         **dict.fromkeys(("fix", "repair"), "'check --fix'"),
         **dict.fromkeys(("duplicates", "duplicate", "dupes"), "'copies'"),
         "usage": "'stats'",
@@ -85,6 +87,7 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("untrust", "distrust", "revoke"), "'source trust --revoke' NAME"),
         "find": "'source discover'",
         "new": "'source add'",
+        **dict.fromkeys(("set", "edit", "change", "config"), "'source update'"),
     },
     "trash": {
         **dict.fromkeys(("clear", "purge", "delete", "rm"), "'trash empty'"),
@@ -123,6 +126,10 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         ("--since", "--changed-since", "--modified-since"),
         "--updated-since, as in: list --updated-since 7d",
     ),
+    "history": {
+        "--since": "'list --updated-since' 7d for the skills that changed, 'db audit --since' 7d "
+        "for other changes, or the page Changes of 'serve'"
+    },
     "db backup": {"--force": "--overwrite"},
     "db restore": {"--force": "--overwrite"},
     "sync": _PINS,

@@ -272,6 +272,15 @@ def stored(backend):
     return rows(backend, [one for one in tables if one not in {schema.changes, schema.audit}])
 
 
+def do_what_is_noted(registry):
+    registry.add_version("alpha", "1.0")
+    registry.yank_version("alpha@1.0", "It is wrong.")
+    registry.reactivate_version("alpha@1.0")
+    registry.update_source("mine", review=True)
+    registry.toolset("native").call("update_skill", {"name": "beta", "body": "Proposed.\n"})
+    registry.update_source("mine", review=False)
+
+
 def test_a_registry_copied_to_a_file_and_back_is_equal(
     filled, databases, root, tmp_path, server_database
 ):
@@ -279,12 +288,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
     filled.update("alpha", body="Again.\n")
     filled.create("gamma", description="Third.")
     filled.delete("gamma")
-    filled.add_version("alpha", "1.0")
-    filled.yank_version("alpha@1.0", "It is wrong.")
-    filled.reactivate_version("alpha@1.0")
-    filled.update_source("mine", review=True)
-    filled.toolset("native").call("update_skill", {"name": "beta", "body": "Proposed.\n"})
-    filled.update_source("mine", review=False)
+    do_what_is_noted(filled)
     filled.toolset("native").call("read_skill", {"name": "alpha"})
     filled.core.usage.write()
     (root / "broken").mkdir()

@@ -517,7 +517,16 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
 
 
 @session_command(
-    "skill-registry db audit", "skill-registry db audit --limit 1000 --json", group=command
+    "skill-registry db audit",
+    "skill-registry db audit --since 7d --what source",
+    "skill-registry db audit --limit 1000 --json",
+    group=command,
+)
+@options.when_option(
+    "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
+)
+@click.option(
+    "--what", metavar="WORD", help="Only changes with this word: source, version, published, token."
 )
 @click.option(
     "--limit",
@@ -528,7 +537,7 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     help="Show the last N entries.",
 )
 @options.format_options
-def audit(session: Session, *, limit: int) -> None:
+def audit(session: Session, *, since: str | None, what: str | None, limit: int) -> None:
     """List changes to sources, rights, trust, tokens and history, the latest first.
 
     A server records each change with the role that made it. The records can't be changed, and "db
@@ -538,7 +547,9 @@ def audit(session: Session, *, limit: int) -> None:
     """
     from registry.db.read.access import audit_records
 
-    emit(session, audit_records(session.registry.core.reader, limit), AUDITED)
+    reader = session.registry.core.reader
+    found = audit_records(reader, limit, since=since or "", what=what or "")
+    emit(session, found, AUDITED, nothing="No such records." if since or what else "")
 
 
 def _detail(one: "AuditRecord") -> str:

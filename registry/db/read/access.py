@@ -4,6 +4,7 @@ Any user with write access can add or change these rows.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -70,15 +71,19 @@ class AuditRecord(Value):
     detail: Any
 
 
-def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
+def audit_records(
+    reader: Reader, limit: int, *, since: str = "", what: str = ""
+) -> list[AuditRecord]:
     """Return the newest rows of the audit log, the newest first.
 
+    ``since`` is the earliest time, and ``what`` is a part of the change, such as ``yanked``.
     On a server, an admin gets the rows of all roles, and every other role gets only its own rows.
     """
+    word = re.sub("[!%_]", r"!\g<0>", what.lower())
     rows = reader.rows(
         "SELECT at, role, host, tool, client, what, subject, detail FROM audit "
-        "ORDER BY id DESC LIMIT ?",
-        (limit,),
+        "WHERE at >= ? AND what LIKE ? ESCAPE '!' ORDER BY id DESC LIMIT ?",
+        (since, f"%{word}%", limit),
     )
     return [AuditRecord(*(*facts, _read(detail))) for *facts, detail in rows]
 
