@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_WAYS: Final = 3
 
+UNAUTHORIZED: Final = 401
+
 
 def _source_unclear(error: errors.RegistryError, arguments: Sequence[str]) -> str:
     """Return the command with each source, and the setting for a default."""
@@ -323,7 +325,25 @@ def _right_missing(error: errors.RegistryError) -> str:
     )
 
 
+def _login_place(url: str) -> str | None:
+    """Return where the token or password for an address comes from; None if there is none."""
+    from registry.remotes.address import split
+    from registry.remotes.http import TOKEN, own_token, password_at
+
+    with suppress(errors.RegistryError):
+        if own_token(url):
+            return TOKEN
+        if password_at(split(url)):
+            return "~/.netrc"
+    return None
+
+
 def _remote_refused(error: errors.RegistryError) -> str:
+    if error.facts["status"] == UNAUTHORIZED and (place := _login_place(error.facts["url"])):
+        return (
+            f"The server doesn't accept the token or password from {place}: it is revoked, expired "
+            "or wrong. Ask for a new one."
+        )
     if error.facts["status"] in {401, 403}:
         host = urlsplit(error.facts["url"]).hostname or "HOST"
         line = f"machine {escape.line(host)} login USER password PASSWORD"

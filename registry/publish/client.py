@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from registry.core import Core
 from registry.db.read.proposals import Proposal
-from registry.errors import RemoteInvalid, UsageProblem
+from registry.errors import RemoteInvalid, RemoteRefused, UsageProblem
 from registry.install.content import FileContent
 from registry.install.export import zipped
 from registry.model import SEVERITIES, Diagnostic, Severity
@@ -28,6 +28,7 @@ from registry.remotes.snapshot import FetchLimits
 
 GIT_SECONDS: Final = 30.0
 
+UNAUTHORIZED: Final = 401
 TOO_LARGE: Final = 413
 
 SEE_OTHER: Final = 303
@@ -123,6 +124,13 @@ class Publisher:
         answer, said = self._client.send(method, url, body, headers)
         if answer.status == SEE_OTHER:
             return answer.status, {}
+        if answer.status == UNAUTHORIZED:
+            error = RemoteRefused(url=url, status=answer.status)
+            error.add_note(
+                f"The server doesn't accept the token from {TOKEN}, the setting tokens, git's "
+                "credentials or ~/.netrc: it is revoked, expired or wrong. Ask for a new one."
+            )
+            raise error
         sent_as = answer.headers.get_content_type()
         if answer.status == TOO_LARGE and sent_as != "application/json":
             reason = (

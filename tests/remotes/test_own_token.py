@@ -100,7 +100,14 @@ def test_a_catalogue_that_needs_a_token_is_synced_with_the_environment_or_netrc(
                 ann.sync(url)
         monkeypatch.setenv("SKILL_REGISTRY_URL", site.base)
         assert ann.sync(url, name="one").added == ("tea",)
+        mine.tokens().revoke("ann")
+        refused = run("--db", str(tmp_path / "x.db"), "sync", url, "--yes")
+        assert "the token or password from SKILL_REGISTRY_TOKEN: it is revoked" in refused.stderr
+        assert "To log in" not in refused.stderr
+        _, secret = mine.tokens().create("ann")
         monkeypatch.delenv("SKILL_REGISTRY_TOKEN")
+        refused = run("--db", str(tmp_path / "x.db"), "sync", url, "--yes")
+        assert "To log in, put this line into ~/.netrc" in refused.stderr
         passwords = Path.home() / ".netrc"
         passwords.write_text(f"machine 127.0.0.1 login git password {secret}\n")
         passwords.chmod(0o600)
@@ -125,3 +132,7 @@ def test_publish_reads_netrc_too_and_keeps_a_token_that_is_for_another_registry(
         passwords.chmod(0o600)
         assert password_at(split(site.base)) == secret
         assert "Published" in run(*publish).stdout
+        mine.tokens().revoke("bob")
+        refused = run(*publish)
+        assert refused.exit_code == 1
+        assert "git's credentials or ~/.netrc: it is revoked, expired or wrong." in refused.stderr
