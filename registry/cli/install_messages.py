@@ -53,7 +53,6 @@ def explain(
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import EQUAL, KEPT
-    from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
     told = [one for one in done if one.reason == KEPT or (one.reason and one.state in _TELLING)]
@@ -90,8 +89,6 @@ def explain(
         session.console.note(f"Your edits are kept. To {how}, run: {again} {options} {ours}")
     if foreign:
         session.console.note("To overwrite folders that 'pull' did not create, add --force.")
-    if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
-        session.console.note("To replace the existing folder, add --force.")
 
 
 def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: str) -> None:
@@ -158,7 +155,7 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
     For ``bring``, see `explain`. ``message`` is the result for the skill.
     """
     from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
-    from registry.install.provenance import ALREADY_THERE
+    from registry.install.provenance import ALREADY_THERE, UNLESS_FORCED
 
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
     is_held = one.state == "failed" and message == _STAYS
@@ -166,6 +163,8 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
     ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
     if told in {EQUAL, FOREIGN, KEPT}:
         message = "was not changed"
+    if told.endswith(UNLESS_FORCED):
+        return f"{ref} {escape.text(told)}"
     if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"
     if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
@@ -417,11 +416,14 @@ def report_locked_elsewhere(
         session.console.note(escape.line(text), "yellow")
 
 
-def report_strange(session: Session, target: "InstallTarget") -> None:
-    """Print the addresses in the lock file for which no current version is known."""
+def report_strange(
+    session: Session, target: "InstallTarget", done: "Sequence[InstallResult]"
+) -> None:
+    """Print the addresses of installed skills for which no current version is known."""
     from registry.install.provenance import strange_addresses
 
-    for address in strange_addresses(session.registry.core, target):
+    failed = {os.path.basename(one.path) for one in done if one.state == "failed"}
+    for address in strange_addresses(session.registry.core, target, failed):
         session.console.note(
             f"{escape.line(address)} is not a source here, so its skills were only compared "
             "with the lock file. To check for newer versions, run: skill-registry sync "

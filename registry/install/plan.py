@@ -390,12 +390,30 @@ class InstallPlan:
                 words = ["skill-registry", "pull", *everywhere, "--remove", folder, *every]
                 message = (
                     f"{' and '.join(names[one] for one in [*there, *sharing])} read the same "
-                    f"folder, {label}, so they have {entry.name} together. To remove it from all "
-                    f"of them, run: {shlex.join(words)}"
+                    f"folder, {label}, so they have {entry.name} together. "
+                    f"{self._also_read(entry, [*there, *sharing])}To remove it from all of them, "
+                    f"run: {shlex.join(words)}"
                 )
                 raise UsageProblem(message=message)
         is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"
         return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
+
+    def _also_read(self, entry: Locked, ids: Collection[str]) -> str:
+        """Return sentences about agents that would still read a skill after its removal for them.
+
+        They also read the folders of other agents that have the skill.
+        """
+        told = ""
+        for one in (agents()[each] for each in ids):
+            places = one.personal_places if self._target.is_global else one.project_places
+            for other in entry.agents:
+                for label in self._target.labels([other]) if other not in ids else ():
+                    if label in places:
+                        told += (
+                            f"{one.name} also reads {label}, so it keeps {entry.name} as long as "
+                            f"{agents()[other].name} has it. "
+                        )
+        return told
 
     def begin(self) -> None:
         """Add the changes on disk of an interrupted pull to the lock entries.
@@ -475,8 +493,7 @@ class InstallPlan:
             reason := overlap_reason(skill, [one.path for one in install_paths])
         ):
             return reason
-        reason = None if self._options.force else is_taken(self._core, known, skill)
-        return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
+        return None if self._options.force else is_taken(self._core, known, skill)
 
     def _agents_without_it(self, skill: Skill, ids: list[str]) -> list[str]:
         """Return the agents that don't read the skill's own folder.

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from registry.install import lockfile
 from registry.install.content import FileContent, tree_hash
 from registry.install.lockfile import Locked, Mode, read_lock
 from registry.install.targets import InstallResult, InstallTarget
-from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill
+from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill, Source
 from registry.remotes.address import check_ref, normalize_url, read_address
 from registry.text import folded, name_key
 
@@ -33,8 +33,10 @@ ALREADY_THERE: Final = "it is there already"
 """Start of a reason to refuse: the skill's own folder is the folder into which to install."""
 
 LIES_ABOVE: Final = "It would be installed inside its own folder."
-UNLESS_FORCED: Final = "unless that is forced"
+UNLESS_FORCED: Final = "To replace it, add --force."
 """End of a reason to refuse, if the option ``force`` allows the change."""
+
+_INSTALLED: Final = "is already installed from"
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
@@ -213,15 +215,14 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
     if whose is not None:
         place = f"{whose.source}/{whose.folder}"
         is_other = (whose.source, whose.folder) != (skill.source, skill.folder)
-        reason = f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
-        return reason if is_other else None
+        return f"{_INSTALLED} {place}. {UNLESS_FORCED}" if is_other else None
     if entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None:
         return None
     place = f"{entry.source}/{entry.folder}" if entry.source else "another source"
-    known = "which is no longer known"
+    known = "which this registry doesn't have"
     if (entry.source, entry.folder) == (skill.source, skill.folder):
         known = "but the skill of this name here never had its files"
-    return f"its folder was pulled from {place}, {known}, and is not replaced {UNLESS_FORCED}"
+    return f"{_INSTALLED} {place}, {known}. {UNLESS_FORCED}"
 
 
 def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
@@ -259,6 +260,7 @@ _LOCKED_ELSEWHERE: Final = (
     "{frozen}. To move the source, run: skill-registry source update {quoted} --ref {ref} && "
     "skill-registry sync {quoted}"
 )
+_UNKNOWN_SOURCE: Final = "the source {source}, which this registry doesn't have"
 _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
@@ -284,6 +286,8 @@ class Provenance:
         if entry.origin is None or not entry.origin["url"]:
             if not entry.source:
                 return "no source here has it"
+            if entry.source not in {one.name for one in self._sources}:
+                return f"it was installed from {_UNKNOWN_SOURCE.format(source=entry.source)}"
             return _NOT_IN_SOURCE.format(source=entry.source, path=entry.folder)
         url, path = entry.origin["url"], entry.origin["path"] or ROOT
         source = self._source(entry)
@@ -336,22 +340,30 @@ class Provenance:
         return None
 
     @cached_property
+    def _sources(self) -> list[Source]:
+        return list_sources(self._core.reader, counted=False)
+
+    @cached_property
     def _remotes(self) -> dict[str, list[tuple[str, Remote]]]:
         found: dict[str, list[tuple[str, Remote]]] = {}
-        for one in list_sources(self._core.reader, counted=False):
+        for one in self._sources:
             if one.remote is not None:
                 found.setdefault(normalize_url(one.remote.url), []).append((one.name, one.remote))
         return found
 
 
-def strange_addresses(core: Core, target: InstallTarget) -> list[str]:
+def strange_addresses(
+    core: Core, target: InstallTarget, without: Collection[str] = ()
+) -> list[str]:
     """Return the valid addresses in a lock file that aren't sources here.
+
+    The entries of the folders ``without`` don't count.
 
     Raises `LockFileInvalid`.
     """
     provenance, found = Provenance(core), set()
-    for entry in read_lock(target.path).values():
-        if entry.origin and provenance.is_strange(entry):
+    for folder, entry in read_lock(target.path).items():
+        if folder not in without and entry.origin and provenance.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
             if _is_address(core, text) and owner(core, entry) is None:

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from typing import Final, TypeAlias, TypeVar
@@ -14,7 +14,13 @@ from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, check_path
 from registry.disk.private import open_own_folder
-from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, RemoteTooLarge
+from registry.errors import (
+    AddressInvalid,
+    RegistryError,
+    RemoteInvalid,
+    RemoteProblem,
+    RemoteTooLarge,
+)
 from registry.install.content import FileContent, tree_hash
 from registry.install.lockfile import Locked
 from registry.model import Remote
@@ -64,21 +70,25 @@ class LockedOrigins:
         folder = origin["path"] or ROOT
         if folder != ROOT and check_path(folder) is not None:
             raise AddressInvalid(address=url, reason=f"{folder!r:.100} is not a folder in it")
-        tree = self._tree(url, _ref(origin))
+        tree = self._tree(url, _ref(origin), origin["ref"])
         found = _below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:
             raise RemoteInvalid(url=url, reason=f"{folder} has changed there")
         return found
 
-    def _tree(self, url: str, ref: str | None) -> Snapshot:
-        """Return the snapshot of an origin at a ref; a failed request isn't repeated."""
+    def _tree(self, url: str, ref: str | None, pin: str | None) -> Snapshot:
+        """Return the snapshot of an origin at a ref; a failed request isn't repeated.
+
+        ``pin`` is the branch, tag or commit that the entry's source was pinned to.
+        """
         address = _address(self._core, url)
-        opened = _once(self._origins, url, lambda: self._opened(address, url))
+        named = _pinned(self._core, url, pin)
+        opened = _once(self._origins, url, lambda: self._opened(address, url, named))
         expected = self._expected.get((url, ref), ())
         return _once(self._trees, (url, ref), lambda: opened(ref, expected))
 
-    def _opened(self, address: Address, url: str) -> "Opened":
-        bounds = self._bounds(address, url)
+    def _opened(self, address: Address, url: str, named: str) -> "Opened":
+        bounds = self._bounds(address, url, named)
         state = self._stack.enter_context(_cache(url))
         if self._is_offline or has_commits(state) or (kind := kind_of(address, bounds)) == "git":
             commits = open_commits(address.url, state, bounds, offline=self._is_offline)
@@ -89,20 +99,20 @@ class LockedOrigins:
         assert tree is not None  # noqa: S101  # not None, as `known` is None
         return lambda _ref, _folders: tree
 
-    def _bounds(self, address: Address, url: str) -> FetchLimits:
+    def _bounds(self, address: Address, url: str, named: str) -> FetchLimits:
         """Return the limits of a fetch from an address in a lock file.
 
         Another person may have written the lock file. So only addresses of this user's own sources
         may be on this machine or in its network, and only the hosts of these sources get a
-        password. Raises `RemoteInvalid`.
+        password. Messages name the address ``named``. Raises `RemoteInvalid`.
         """
         if self._is_offline or normalize_url(address.url) in self._own:
             return FetchLimits()
         if urlsplit(address.url).scheme not in {"https", "http"} or address.kind not in _WEB_KINDS:
-            reason = stranger_reason("it is not an https address", url)
+            reason = stranger_reason("it is not an https address", named)
             raise RemoteInvalid(url=url, reason=reason)
         hosts = {_host(one) for one in self._own}
-        bounds = FetchLimits(public=True, anonymous=_host(address.url) not in hosts)
+        bounds = FetchLimits(public=True, anonymous=_host(address.url) not in hosts, named=named)
         HttpClient(address.url, bounds).addresses()
         return bounds
 
@@ -151,6 +161,14 @@ def _address(core: Core, url: str) -> Address:
     if address is None or address.is_short:
         raise AddressInvalid(address=url, reason="a lock file must name a full address")
     return address
+
+
+def _pinned(core: Core, url: str, pin: str | None) -> str:
+    """Return an address with its pin; without it if the pin isn't valid."""
+    with suppress(RegistryError):
+        if pin and _address(core, f"{url}#{pin}").ref == pin:
+            return f"{url}#{pin}"
+    return url
 
 
 @contextmanager

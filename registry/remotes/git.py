@@ -308,7 +308,7 @@ class Git:
                 host, port = host_of(parts), port_of(parts)
                 self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
         else:
-            reason = stranger_reason("it is not an https address", self.url)
+            reason = stranger_reason("it is not an https address", self.bounds.named or self.url)
             raise RemoteInvalid(url=self.url, reason=reason)
 
     def run(

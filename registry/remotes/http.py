@@ -438,7 +438,8 @@ class HttpClient:
         if addresses and not allowed:
             reason = f"it leads to a {places[addresses[0]]} address, which is not allowed"
             if self._bounds.public:
-                reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", self.url)
+                named = self._bounds.named or self.url
+                reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", named)
             raise RemoteInvalid(url=redacted(url), reason=reason)
         return allowed
 

@@ -21,8 +21,8 @@ class FetchLimits:
 
     If ``private``, redirects may lead to private addresses. If ``public``, requests are sent only
     to public hosts, for example because an untrusted person wrote the address. If ``anonymous``, no
-    password of the user is sent. A download is stopped if it is slower than ``slowest`` bytes per
-    second for ``patience`` seconds.
+    password of the user is sent. Messages name the address ``named``. A download is stopped if it
+    is slower than ``slowest`` bytes per second for ``patience`` seconds.
     """
 
     bytes: int = 256 << 20
@@ -33,6 +33,7 @@ class FetchLimits:
     private: bool = False
     public: bool = False
     anonymous: bool = False
+    named: str | None = None
     slowest: int = 1024
     patience: float = 30.0
 

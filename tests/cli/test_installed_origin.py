@@ -636,3 +636,27 @@ class TestLockedElsewhere:
         assert moved.stdout.startswith("updated\talpha")
         assert "The lock file has" not in moved.stderr
         assert "Two." in (clone / ".claude/skills/alpha/SKILL.md").read_text()
+
+    def test_a_stranger_lock_names_the_locked_pin_in_the_command_that_trusts_its_address(
+        self, clone, upstream, tmp_path
+    ):
+        dan = partial(run, "--db", str(tmp_path / "dan.db"))
+        write_skill(tmp_path / "own" / "memo", description="A memo.")
+        assert dan("sync", str(tmp_path / "own")).exit_code == 0
+        shutil.rmtree(clone / ".claude" / "skills" / "alpha")
+        shutil.rmtree(clone / ".claude" / "skills" / "beta")
+        way = f"skill-registry sync 'file://{upstream}#v2'"
+        ran = dan("pull")
+        assert ran.exit_code == 1
+        assert f"only a lock file names it. If you trust it, run: {way}\n" in ran.stderr
+        assert "only compared with the lock file" not in ran.stderr
+        assert way in dan("pull", "--frozen").stderr
+
+    def test_a_lock_from_an_unknown_local_source_names_this_source(self, cli, in_project, tmp_path):
+        write_skill(tmp_path / "own" / "memo", description="A memo.")
+        assert cli("sync", str(tmp_path / "own"), "--name", "own").exit_code == 0
+        in_project("local")
+        assert cli("pull", "memo", "-a", "claude-code").exit_code == 0
+        assert cli("source", "remove", "own").exit_code == 0
+        told = "it was installed from the source own, which this registry doesn't have."
+        assert f"is still installed: {told}\n" in cli("pull", "--check").stderr

@@ -331,8 +331,8 @@ def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_p
         assert "failed" not in states(ran).values()
     ran = cli("pull", "other/haiku", "--agent", "codex")
     assert ran.exit_code == 1
-    assert f"{project}/skills.lock.json: its folder was pulled from mine/haiku" in ran.stderr
-    assert "To replace the existing folder, add --force." in ran.stderr
+    told = "haiku is already installed from mine/haiku. To replace it, add --force.\n"
+    assert ran.stderr.endswith(told)
     assert cli("pull", "other/haiku", "--agent", "codex", "--force").exit_code == 0
     assert "Another" in (project / ".agents/skills/haiku/SKILL.md").read_text()
 
@@ -675,7 +675,10 @@ def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project)
     assert refused.exit_code == 2
     assert "Cursor and Codex read the same folder, .agents/skills" in refused.stderr
     way = "pull --remove review --agent=cursor --agent=codex"
-    assert refused.stderr.endswith(f"run: skill-registry {way}\n")
+    assert refused.stderr.endswith(
+        "Cursor also reads .claude/skills, so it keeps review as long as Claude Code has it. To "
+        f"remove it from all of them, run: skill-registry {way}\n"
+    )
     assert (project / "skills.lock.json").read_bytes() == lock
     removed = cli(*way.replace("review", "haiku").split())
     assert removed.exit_code == 0

@@ -52,7 +52,7 @@ class TestWhose:
         assert newer.source == "other"
         (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
         assert told.state == "failed"
-        assert "was pulled from mine/alpha, and is not replaced" in told.reason
+        assert "is already installed from mine/alpha. To replace it" in told.reason
         assert place.locked["alpha"] == before
         assert place.update() == [("mine/alpha", "unchanged")]
         place.library.update("mine/alpha", description="Two.")
@@ -60,7 +60,7 @@ class TestWhose:
         place.library.remove_source("mine")
         assert place.update() == [("mine/alpha", "gone")]
         (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
-        assert "which is no longer known" in told.reason
+        assert "which this registry doesn't have" in told.reason
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
         assert place.locked["alpha"].source == "other"
 

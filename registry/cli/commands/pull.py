@@ -369,7 +369,7 @@ def _report_sources(
     if is_check or any(one.state == "unchanged" for one in done):
         report_fetched(session, target, done)
     if not given["names"]:
-        report_strange(session, target)
+        report_strange(session, target, done)
 
 
 def _check_keep(*, keep: bool, others: bool) -> None:
