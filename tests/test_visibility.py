@@ -165,7 +165,9 @@ def test_own_and_team_skills_are_subject_to_reachability(scope, source):
 def test_another_teams_skills_are_not_seen_even_if_allowed():
     facts = pdf(scope="team", source="web")
     assert decide(facts, coder(allow=["pdf", "web/pdf"]), NOWHERE).rule == "other-team"
-    assert decide(facts, replace(coder(), team=None), NOWHERE).rule == "other-team"
+    hidden = decide(facts, replace(coder(), team=None), NOWHERE)
+    assert hidden.rule == "other-team"
+    assert hidden.reason.endswith("; tags don't limit sources of scope team")
 
 
 def test_without_a_personality_everything_visible_is_seen():

@@ -159,7 +159,7 @@ def _admit(facts: PolicyFacts, personality: Personality) -> Decision:
     if facts.scope == "team":
         is_own = facts.source == personality.team
         what = f"{'the' if is_own else 'not the'} team source of this personality"
-        reason = f"its source {facts.source} is {what}"
+        reason = f"its source {facts.source} is {what}; tags don't limit sources of scope team"
         return _in("team", reason) if is_own else _out("other-team", reason)
     ingest = personality.global_ingest
     if _named(facts, ingest.deny):
