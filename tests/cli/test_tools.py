@@ -162,6 +162,19 @@ class TestPersonality:
         result = cli(*config, "tools", "call", "--personality", "writer", "list_skills")
         assert json.loads(result.stdout)["total"] == 1
 
+    @pytest.mark.parametrize("team", ["", "mine"])
+    def test_a_token_for_tags_and_a_team_source_is_said_to_show_all_of_it(
+        self, cli, library, tmp_path, team
+    ):
+        path = tmp_path / "team.yaml"
+        path.write_text(SETTINGS + (f"    team: {team}\n" if team else ""))
+        made = cli(
+            *("--config", str(path), "token", "create", "anna"), "--read", "--personality", "writer"
+        )
+        assert made.exit_code == 0, made.output
+        told = "It also shows all skills of the source mine" in made.stderr
+        assert told is bool(team)
+
     def test_an_unknown_one_suggests_the_nearest(self, cli, library, config):
         for command in (("list",), ("prompt",), ("tools", "call", "list_skills"), ("why", "haiku")):
             result = cli(*config, *command, "--personality", "writr")

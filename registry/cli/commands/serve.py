@@ -247,6 +247,12 @@ def create(
             "A server reads the personalities only when it starts. If you have added "
             f"{escape.line(personality)} since then, restart 'skill-registry serve'."
         )
+        chosen = session.registry.core.settings.personalities.get(personality)
+        if chosen and chosen.team and chosen.global_ingest.accept_tags:
+            session.console.note(
+                f"It also shows all skills of the source {escape.line(chosen.team)}, because "
+                "accept_tags doesn't limit a team source."
+            )
     elif source is None and not admin:
         _report_reach(session, token)
 
