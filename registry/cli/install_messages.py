@@ -245,29 +245,36 @@ def report_dangers(
     """Print the security findings of skills before they are installed, and return the findings.
 
     Skills that are already installed with the same files are left out. If ``asks``, ask the user
-    whether to install skills with security errors. There is no question about skills of remote
-    sources: the user has trusted these files, or `pull` refuses the skill because it is
-    quarantined.
+    whether to install own skills with security errors, and skills of remote sources with security
+    warnings. There is no question about errors of remote sources: the user has trusted these
+    files, or `pull` refuses the skill because it is quarantined.
     """
     from registry.install.lockfile import read_lock
 
     installed = {entry.tree_hash for entry in read_lock(target.path).values()}
     new = [one for one in skills if one.tree_hash and one.tree_hash not in installed]
     shown: list[SecurityFinding] = []
-    dangerous: dict[str, None] = {}
+    dangerous: dict[str, dict[str, None]] = {"errors": {}, "warnings": {}}
     remote = {one.name for one in session.registry.sources(counted=False) if one.remote}
     for source in dict.fromkeys(one.source for one in new):
         names = {one.tree_hash or "": one.name for one in new if one.source == source}
-        for name, finding in _security_of(session, source, names):
+        found = list(_security_of(session, source, names))
+        errors = dict.fromkeys(name for name, one in found if one.severity == "error")
+        for name, finding in found:
             report_security(session.console, name, finding)
             shown.append(finding)
-            if finding.severity == "error" and source not in remote:
-                dangerous[name] = None
-    if dangerous and asks:
-        have = "has" if len(dangerous) == 1 else "have"
-        them = "it" if len(dangerous) == 1 else "them"
-        question = f"{some_refs(list(dangerous))} {have} security errors. Install {them} anyway?"
-        confirm(session, question, yes=False)
+            if source in remote and finding.severity == "warning" and name not in errors:
+                dangerous["warnings"][name] = None
+        if source not in remote:
+            dangerous["errors"] |= errors
+    if asks and any(dangerous.values()):
+        told = [
+            f"{some_refs(list(names))} {'has' if len(names) == 1 else 'have'} security {kind}."
+            for kind, names in dangerous.items()
+            if names
+        ]
+        them = "it" if sum(map(len, dangerous.values())) == 1 else "them"
+        confirm(session, f"{' '.join(told)} Install {them} anyway?", yes=False)
     return shown
 
 

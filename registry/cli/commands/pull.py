@@ -263,8 +263,9 @@ def pull(
     terminal you are asked. --list shows them all, and marks skills that are quarantined or have
     security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
     security findings of each skill are printed before it is installed, its source afterwards. On a
-    terminal, you are asked before one of your own skills with security errors is installed, unless
-    you add --yes. A quarantined skill is not installed before you trust it with "source trust".
+    terminal, you are asked before one of your own skills with security errors, or a remote skill
+    with security warnings, is installed, unless you add --yes. A quarantined skill is not installed
+    before you trust it with "source trust".
 
     --agent installs into the agent's folder in this project (the git checkout around the current
     folder, else the current folder); with --global into its folder for all projects. Several agents
