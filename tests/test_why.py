@@ -133,4 +133,7 @@ def test_a_skill_is_not_named_among_those_that_share_its_name(registry, tmp_path
         write_skill(tmp_path / source / "alpha", description=source)
         registry.sync(str(tmp_path / source))
     told = {one.ref: one.reasons[-1].message for one in registry.why("alpha")}
-    assert told["one/alpha"] == "it is listed, but two/alpha, three/alpha have the same name"
+    assert told["one/alpha"] == (
+        "it and two/alpha, three/alpha are listed, because their sources have the same scope and "
+        "priority"
+    )

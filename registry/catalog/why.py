@@ -200,8 +200,13 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
     skill = stored.skill
     others = [one for one in skills.visible_refs(core.reader, skill.name) if one != skill.ref]
     if others:
-        have = "have" if others[1:] else "has"
-        message = f"it is listed, but {', '.join(others)} {have} the same name"
+        named = ", ".join(others)
+        message = f"it is listed, but {named} {'have' if others[1:] else 'has'} the same name"
+        which = {ref.partition("/")[0] for ref in (skill.ref, *others)}
+        every = list_sources(core.reader, counted=False)
+        if len({(one.scope, one.priority) for one in every if one.name in which}) == 1:
+            because = "because their sources have the same scope and priority"
+            message = f"it and {named} are listed, {because}"
         fix = f"ask for it as {skill.ref}, or raise its source's priority to list only this one"
         return Diagnostic("ambiguous", "info", message, fix=fix)
     same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""

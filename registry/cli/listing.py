@@ -11,8 +11,8 @@ from registry.cli import escape, formatting
 from registry.cli.formatting import Cut, ago, fit, width_of
 from registry.cli.session import Console, Style, batches
 from registry.db.read.listing import Filters
-from registry.db.read.skills import quarantined
-from registry.model import Skill
+from registry.db.read.skills import quarantined, yanked
+from registry.model import Found, Skill
 from registry.text import name_key, quoted
 
 if TYPE_CHECKING:
@@ -298,10 +298,10 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
     session.console.note(text)
 
 
-def report_nothing_found(session: "Session", chosen: Filters, *, more: int | None = None) -> None:
+def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | None = None) -> None:
     """Explain on stderr why a list or search has no results, and what the user can do.
 
-    ``more`` is the number of results with ``--all``.
+    ``more`` has the results of a search with ``--all``; its first results name the reasons.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -328,16 +328,36 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: int | Non
         for message in unknown:
             note(message)
     elif more is not None or chosen not in (Filters(), Filters(all=True)):
-        others = _hidden(registry, chosen) if more is None else more
+        others = _hidden(registry, chosen) if more is None else more.total
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
         which = "shadowed, invalid or yanked"
         if more is not None:
-            which = "shadowed, invalid, yanked or of other projects"
+            which = " or ".join(_reasons(registry, more))
         does = "lists" if more is None else "finds"
         how = f" {others:,} {do} {which} would match; --all {does} {them}." if others > 0 else ""
         note(f"No skills match.{how}")
     elif not registry.left_out():  # report_left_out() prints these
         note("No usable skills; to list the others, add --all.")
+
+
+REASONS: Final = ("shadowed", "invalid", "quarantined", "yanked", "of other projects")
+
+
+def _reasons(registry: "SkillRegistry", skills: Iterable[Skill]) -> list[str]:
+    """Return the reasons why these skills are only found with ``--all``."""
+    reader = registry.core.reader
+    held, withdrawn = quarantined(reader), yanked(reader)
+
+    def reason(one: Skill) -> str:
+        if (one.source, one.folder) in held:
+            return "quarantined"
+        if (one.source, one.folder) in withdrawn:
+            return "yanked"
+        if one.status == "invalid":
+            return "invalid"
+        return "shadowed" if one.shadowed else "of other projects"
+
+    return sorted({reason(one) for one in skills}, key=REASONS.index)
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:

@@ -73,6 +73,14 @@ def _when(text: str, *, end: bool = False) -> str:
     return moment(text, end=end)
 
 
+NEVER: Final = "1970-01-01T00:00:00Z"
+
+
+def _unused(text: str) -> str:
+    """Return the UTC timestamp of a date, a timestamp or an age; ``never`` means the earliest."""
+    return NEVER if text.strip().casefold() == "never" else _when(text)
+
+
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Combine options into one decorator; the help lists them in this order."""
 
@@ -189,7 +197,14 @@ narrowing_options: Final = stack(
     ),
     _dates("created", "Created"),
     _dates("updated", "Updated"),
-    when_option("--unused-since", help="Only skills that no tool has read since this time."),
+    when_option(
+        "--unused-since",
+        type=Parsed("when", _unused),
+        help=(
+            'Only skills that no tool has read since this time. With "never": skills that no tool '
+            "has ever read."
+        ),
+    ),
 )
 filter_options: Final = stack(
     narrowing_options,

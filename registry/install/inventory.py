@@ -125,8 +125,13 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
         yield Diagnostic("agent", "warning", message)
 
 
-def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]:
-    """For each name that several skills on disk share, report which skill the agent loads."""
+def told_of_namesakes(
+    agent: Agent, seen: Sequence[AgentSkill]
+) -> Iterator[tuple[str, AgentSkill | None]]:
+    """For each name that several skills on disk share, report which skill the agent loads.
+
+    Yields a sentence and the skill; None if the agent's documentation doesn't state which one.
+    """
     by_name: dict[str, dict[str, AgentSkill]] = {}
     for one in seen:
         if one.state != "missing":
@@ -134,13 +139,14 @@ def told_of_namesakes(agent: Agent, seen: Sequence[AgentSkill]) -> Iterator[str]
     for name, places in by_name.items():
         if len(places) > 1:
             first = loaded_of(agent, list(places.values()))
-            yield (
+            text = (
                 f"{agent.name} reads {len(places)} skills named {name}; which of them it loads "
                 "is not documented."
                 if first is None
                 else f"{agent.name} loads {name} from {first.place}, not the others of its name, "
                 f"because {_BECAUSE[first.where]}."
             )
+            yield text, first
 
 
 def loaded_of(agent: Agent, namesakes: Sequence[AgentSkill]) -> AgentSkill | None:

@@ -7,7 +7,7 @@ of its own project, and only if the files in a folder have the recorded hash.
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
@@ -114,6 +114,21 @@ def lock_of(path: str) -> str | None:
         if any(path == one for one, _ in _listed(home, is_global=home == everywhere)):
             return home
     return None
+
+
+def listed_in_locks(paths: Collection[str]) -> set[str]:
+    """Return which of these skill folders, or links to them, a lock file lists.
+
+    The parts before the last must not be links. Each lock file is read only once.
+    """
+    everywhere = real_path(str(data_folder()))
+    homes = {everywhere, *(str(above) for path in paths for above in PurePath(path).parents)}
+    return {
+        path
+        for home in homes
+        for path, _ in _listed(home, is_global=home == everywhere)
+        if path in paths
+    }
 
 
 def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:

@@ -207,5 +207,7 @@ def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
     assert claude in cli("list", "--agent", "claude-code").stderr
     assert codex in cli("list", "--agent", "codex").stderr
     told = cli("why", "haiku").stderr
-    assert (claude in told, codex in told) == (True, True)
+    rename = "rename or remove this one: skill-registry rename claude/haiku NEW\n"
+    assert f"{claude}To load the other one, {rename}" in told
+    assert codex in told
     assert "loads" not in cli("why", "review").stderr

@@ -37,8 +37,7 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
 
 def test_a_search_that_finds_nothing_says_what_it_finds_with_all(cli, project):
     assert cli("search", "release").stderr.splitlines()[-1] == (
-        "No skills match. 1 that is shadowed, invalid, yanked or of other projects would match; "
-        "--all finds it."
+        "No skills match. 1 that is of other projects would match; --all finds it."
     )
     for more in ([], ["--all"]):
         assert cli("search", "zzz", *more).stderr.splitlines()[-1] == "No skills match."

@@ -115,6 +115,21 @@ def test_an_own_skill_of_one_agent_is_installed_for_the_other_agents(cli, projec
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
+def test_links_that_a_pull_made_are_not_counted_as_links_to_unknown_skills(
+    library, cli, project, tmp_path, everywhere
+):
+    base = tmp_path / "home" if everywhere else project
+    (base / ".claude/skills").mkdir(parents=True)
+    cli("sync", str(base / ".claude/skills"))
+    how = ["--global"] if everywhere else []
+    cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link", *how)
+    assert (base / ".claude/skills/haiku").is_symlink()
+    assert "outside all sources" not in cli("sync").stderr
+    (base / ".claude/skills/other").symlink_to(base / ".agents/skills/haiku")
+    assert "1 link to skills outside all sources." in cli("sync").stderr
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
 def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it(
     library, cli, project, tmp_path, everywhere
 ):
@@ -124,6 +139,7 @@ def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it
     cli("sync", str(base / ".claude/skills"), *more)
     how = ["--global"] if everywhere else []
     cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link", *how)
+    (base / ".claude/skills/other").symlink_to(base / ".agents/skills/haiku")
     told = cli("sync").stderr
     scope = "" if everywhere else " --scope project"
     assert (

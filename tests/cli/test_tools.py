@@ -189,5 +189,7 @@ class TestUsage:
         assert cli("stats", "--usage").stdout.split("\t")[:4] == ["haiku", "1", "0", "0"]
         (count,) = json.loads(cli("stats", "--usage", "--json").stdout)
         assert (count["ref"], count["read"]) == ("haiku", 1)
-        unused = cli("list", "--unused-since", "1d", "--format", "names").stdout.split()
-        assert unused == ["pdf-forms", "review"]
+        for when in ("1d", "never"):
+            unused = cli("list", "--unused-since", when, "--format", "names").stdout.split()
+            assert unused == ["pdf-forms", "review"]
+        assert cli("list", "--updated-since", "never").exit_code == 2

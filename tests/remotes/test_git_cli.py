@@ -53,6 +53,7 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     told = "1 skill is quarantined. To see which, run: skill-registry list --all --format table\n"
     assert cli("list").stderr == told
     assert cli("search", "letters").stderr.startswith(told)
+    assert "1 that is quarantined would match; --all finds it." in cli("search", "evil").stderr
     assert cli("list", "--tag", "none").stderr.count("quarantined") == 0
     assert cli("list", "--all").stderr == "1 skill is quarantined. It is: evil\n"
     listed = json.loads(cli("list", "--all", "--json").stdout)

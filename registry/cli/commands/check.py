@@ -393,10 +393,10 @@ def command(
     skill may do to its reader. A security error is almost certainly harmful; a warning needs a
     person's judgement. Neither makes a skill invalid.
 
-    --fix makes these repairs: it quotes values that break the YAML, sets a name that differs from
-    its folder only in case, spaces or underscores to the folder's name, and removes duplicate tags,
-    byte order marks, mixed line ends and tabs. Every other byte stays. For registered skills,
-    "history" keeps the version before the repair.
+    --fix makes these repairs: it quotes values that break the YAML, closes brackets, repairs
+    unpaired quotes, sets a name that differs from its folder only in case, spaces or underscores to
+    the folder's name, and removes duplicate tags, byte order marks, mixed line ends and tabs. Every
+    other byte stays. For registered skills, "history" keeps the version before the repair.
 
     Exit status: 1 if there is a finding that --fail-on selects (by default: an error); with --fix,
     if a repair failed.

@@ -227,5 +227,5 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
         to_record=lambda one: one.to_dict(),
         nothing=f"{agent.name} sees no skills there.",
     )
-    for text in told_of_namesakes(agent, found):
+    for text, _ in told_of_namesakes(agent, found):
         session.console.note(escape.line(text))

@@ -188,7 +188,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         session.console.note(f"Searched for {quoted(used)} instead of {quoted(typed)}.")
     if not hits.total:
         every = replace(chosen, all=True)
-        more = 0 if chosen == every else session.registry.search(queries, every, limit=1).total
+        more = hits if chosen == every else session.registry.search(queries, every)
         report_nothing_found(session, chosen, more=more)
         return
     if is_table:
@@ -366,8 +366,15 @@ def _report_namesakes(session: Session, names: Collection[str]) -> None:
     for agent in installed_agents(project.path):
         with suppress(RegistryError):
             seen = seen_by(session.registry.core, agent, project)
-            for text in told_of_namesakes(agent, [one for one in seen if one.name in names]):
+            named = [one for one in seen if one.name in names]
+            for text, loaded in told_of_namesakes(agent, named):
                 session.console.note(escape.line(text))
+                if loaded is not None and loaded.skill is not None and loaded.state == "registered":
+                    ref = shlex.quote(escape.line(loaded.skill.ref))
+                    session.console.note(
+                        "To load the other one, rename or remove this one: skill-registry rename "
+                        f"{ref} NEW"
+                    )
 
 
 def _record(one: "Explanation") -> dict[str, Any]:

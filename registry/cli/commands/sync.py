@@ -16,9 +16,11 @@ from registry.cli.group import session_command
 from registry.cli.prompts import confirm_addresses
 from registry.cli.session import Console, Session, Status, Style
 from registry.cli.source_hints import report_nesting, report_project
-from registry.disk.links import LINK_KNOWN
+from registry.disk.links import LINK_KNOWN, real_path
+from registry.disk.paths import join
 from registry.errors import AddressInvalid, RegistryError, SourceInvalid, SourceNotFound
 from registry.model import SCOPES
+from registry.sync.installed import listed_in_locks
 
 if TYPE_CHECKING:
     from registry.model import Source
@@ -336,9 +338,18 @@ def _report_findings(session: Session, report: "SyncReport", printed: int) -> bo
 
 
 def _report_links(session: Session, report: "SyncReport") -> None:
-    """If links lead to skills in a folder that isn't a source, print that folder."""
-    found = (notice for part in report.sources for _, notice in part.notices)
-    unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
+    """If links lead to skills in a folder that isn't a source, print that folder.
+
+    Links that a lock file lists are not counted: `pull` made them.
+    """
+    found = {
+        join(real_path(part.path), folder): one.fix
+        for part in report.sources
+        for folder, one in part.notices
+        if one.code == LINK_KNOWN and one.fix
+    }
+    pulled = listed_in_locks(found) if found else ()
+    unread = Counter(fix for path, fix in found.items() if path not in pulled)
     for fix, count in sorted(unread.items()):
         links = formatting.count(count, "link")
         session.console.note(f"{links} to skills outside all sources. To read them, {fix}")
