@@ -380,8 +380,8 @@ def report_fetched(
             fetch = f" To fetch newer versions, run: skill-registry sync {quote(name)}"
             if remote.ref:
                 fetch = (
-                    f" It is pinned to {escape.line(remote.ref)}. If this is a tag and there is a "
-                    f"newer one, run: skill-registry source update {quote(name)} --ref TAG"
+                    f" It is pinned to {escape.line(remote.ref)}. To see newer tags, run: "
+                    "skill-registry source list --remote"
                 )
             session.console.note(
                 f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "

@@ -1,6 +1,7 @@
 """Add, sync, change, trust and remove remote sources."""
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -50,6 +51,10 @@ AT_ONCE: Final = 4
 
 ASK_SECONDS: Final = 30.0
 """Maximum time to wait for a remote source to report whether it has changes, in seconds."""
+
+_VERSION_TAG: Final = re.compile(
+    r"(?P<prefix>(?:.*[^0-9.])?)(?P<numbers>[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})"
+)
 
 SCOPE: Final[Scope] = "community"
 """Default scope of a remote source.
@@ -355,6 +360,39 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
         open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
     ):
         return tree is not None
+
+
+def newer_tags(source: Source) -> list[str]:
+    """Return the tags of a source's repository with a newer version than its pin, the newest first.
+
+    If the pin isn't a version tag, or the remote doesn't answer, the result is empty. Only tags
+    with the prefix of the pin count, such as ``v`` in ``v1.2``.
+    """
+    from registry.remotes.git import Git
+
+    remote = source.remote
+    pin = _VERSION_TAG.fullmatch(remote.ref or "") if remote and remote.kind == "git" else None
+    if remote is None or pin is None:
+        return []
+    try:
+        tags = Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).tags()
+    except (RegistryError, OSError):
+        return []
+    if remote.ref not in tags:  # the pin is a branch
+        return []
+    found = {
+        tag: _numbers(match["numbers"])
+        for tag in tags
+        if (match := _VERSION_TAG.fullmatch(tag)) and match["prefix"] == pin["prefix"]
+    }
+    before = found[pin[0]]
+    newer = [tag for tag, numbers in found.items() if numbers > before]
+    return sorted(newer, key=lambda tag: found[tag], reverse=True)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, without zeros at the end: 1.0 equals 1."""
+    return tuple(map(int, re.sub(r"(?:\.0+)+$", "", text).split(".")))
 
 
 def check_exists(address: Address) -> None:

@@ -246,7 +246,7 @@ class TestInstalled:
         cli("sync", "up")
         told = cli("pull", "--check", "--global").stderr
         assert "It is pinned to v1." in told
-        assert told.endswith("skill-registry source update up --ref TAG\n")
+        assert told.endswith("To see newer tags, run: skill-registry source list --remote\n")
 
     def test_a_check_names_the_last_fetch_and_how_to_ask_the_remote(self, cli, upstream):
         fetched = head(upstream)

@@ -246,3 +246,28 @@ def test_its_error_says_what_is_there_now():
         str(error)
         == "'https://x.example' was not fetched: the tag v1 moved. To accept this, run: w"
     )
+
+
+def test_a_list_of_asked_sources_names_the_tags_of_newer_versions(cli, upstream, tag):
+    for name in ("v1.2", "v1.10", "v1.9", "v1.1", "v2.0-rc1", "other-3", "v1.2.0", "x;v9"):
+        tag(name)
+    cli("sync", f"{upstream.url}#v1.2")
+    listed = cli("source", "list", "--remote")
+    assert listed.stdout.endswith("\tcurrent\n")
+    way = "skill-registry source update team --ref v1.10"
+    told = f"team is pinned to v1.2; newer tags: v1.10, v1.9. To move to the newest, run: {way}\n"
+    assert listed.stderr == told
+    assert cli(*way.split()[1:]).exit_code == 0
+    cli("sync")
+    assert cli("source", "list", "--remote").stderr == ""
+
+
+@pytest.mark.parametrize("pin", ["main", "stable", "2.0"])
+def test_a_pin_that_is_no_tag_of_a_version_has_no_newer_tags(cli, upstream, tag, branch, pin):
+    tag("v3")
+    tag("9.9")
+    tag("stable")
+    branch("2.0", "refs/heads/main")
+    cli("sync", f"{upstream.url}#{pin}")
+    listed = cli("source", "list", "--remote")
+    assert (listed.stdout.endswith("\tcurrent\n"), listed.stderr) == (True, "")

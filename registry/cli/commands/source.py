@@ -11,6 +11,7 @@ import click
 
 from registry.cli import completion, escape, formatting, options
 from registry.cli.findings import report_security
+from registry.cli.formatting import some_refs
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
@@ -36,6 +37,9 @@ def _address(remote: Remote) -> str:
 def _commit(source: Source) -> str | None:
     remote = source.remote
     return formatting.commit(remote.version) if remote and remote.version else None
+
+
+_ANSWERED: Final = frozenset({"outdated", "current"})
 
 
 def _behind(source: Source, here: Collection[int]) -> str | None:
@@ -166,7 +170,8 @@ def list_(session: Session, *, remote: bool, clients: str | None) -> None:
 
     In a pipe each line is the name, the scope, the number of skills and the path, with tabs
     between. With --remote the address and the state (outdated, current or unreachable)
-    follow; a hyphen means that the source has no such value. With --clients each line is the name,
+    follow; a hyphen means that the source has no such value. If a source is pinned to a version's
+    tag, newer tags are printed as well. With --clients each line is the name,
     a client and its command.
     """
     if remote and clients is not None:
@@ -194,6 +199,24 @@ def list_(session: Session, *, remote: bool, clients: str | None) -> None:
             "To find the skill folders of agents, run: skill-registry source discover"
         ),
     )
+    if remote:
+        _report_newer_tags(session, [one for one in sources if _behind(one, here) in _ANSWERED])
+
+
+def _report_newer_tags(session: Session, sources: Sequence[Source]) -> None:
+    """Print which sources are pinned to a tag although there are tags of newer versions."""
+    from registry.remotes.sources import newer_tags
+
+    with waiting(session.console, "asking"):
+        found = [(one, newer_tags(one)) for one in sources]
+    for source, tags in found:
+        if source.remote is not None and tags:
+            name = shlex.quote(escape.line(source.name))
+            session.console.note(
+                f"{escape.line(source.name)} is pinned to {escape.line(source.remote.ref or '')}; "
+                f"newer tags: {some_refs(tags)}. To move to the newest, run: skill-registry source "
+                f"update {name} --ref {shlex.quote(escape.line(tags[0]))}"
+            )
 
 
 @session_command(
