@@ -10,6 +10,7 @@ import pytest
 
 from registry.catalog.check import Examiner
 from registry.changes.fix import fixes_of
+from tests.conftest import write_skill
 
 LINE = re.compile(r"^/.+?(:\d+)?: (error|warning) [a-z0-9-]+ .+$")
 
@@ -399,3 +400,13 @@ def test_a_check_of_all_names_folders_without_a_skill_file(root, skill, cli):
         "1 folder without a SKILL.md. To list them, run: skill-registry list --status no_document\n"
     )
     assert "SKILL.md" not in cli("check", "alpha").stderr
+
+
+def test_a_name_that_is_not_the_folders_names_the_command_that_makes_both_the_same(cli, tmp_path):
+    write_skill(tmp_path / "skills" / "aa", name="bb", description="Do a thing, when asked to.")
+    cli("sync", str(tmp_path / "skills"))
+    way = "skill-registry rename FOLDER NEW\n"
+    assert way in cli("check", "--format", "table").stderr
+    folder = str(tmp_path / "skills" / "aa")
+    assert cli("rename", folder, "aa").exit_code == 0
+    assert way not in cli("check", "--format", "table").stderr

@@ -428,7 +428,7 @@ def command(
     if session.style in {None, "table"}:
         console.note(summary(findings.skills, found))
         if not targets:
-            _note_other_folders(session)
+            _note_sources(session, found)
         if console.is_terminal and _has_fixes(session, checked, select, ignore):
             message = (
                 "To make the repairs that need no judgement, run: skill-registry check --fix (it "
@@ -439,8 +439,12 @@ def command(
         raise click.exceptions.Exit(Status.FAILED)
 
 
-def _note_other_folders(session: Session) -> None:
-    """Print how many folders in the sources have no SKILL.md."""
+def _note_sources(session: Session, found: Sequence[Tally]) -> None:
+    """Print how many folders have no SKILL.md, and how to make differing names equal."""
+    if any(one.first.finding.code == "name-differs-from-folder" for one in found):
+        session.console.note(
+            "To give a skill and its folder one name, run: skill-registry rename FOLDER NEW", "dim"
+        )
     if number := session.registry.list(status="no_document", limit=0).total:
         folders = formatting.count(number, "folder")
         session.console.note(

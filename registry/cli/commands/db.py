@@ -133,6 +133,10 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
                 error.add_note("To replace it, add --overwrite.")
             raise
     session.console.write([f"Copied the database to {escape.line(file)}"])
+    session.console.note(
+        "It has the skills' stored files, but not the settings file, state.key and lock files.",
+        "dim",
+    )
 
 
 @session_command(
