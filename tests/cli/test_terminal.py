@@ -121,7 +121,7 @@ def test_why_is_a_paragraph(library, terminal):
 
 
 def test_facts_are_aligned(library, terminal):
-    assert "Skills      4 in 1 source\n" in terminal("stats", NO_COLOR="1").out
+    assert "Skills              4 in 1 source\n" in terminal("stats", NO_COLOR="1").out
 
 
 def test_sync_on_a_terminal_ends_with_its_summary(library, terminal):
