@@ -168,9 +168,10 @@ class TestSeveral:
 
     def test_several_skills_are_deleted_and_each_is_told(self, program, three):
         ran = program("delete", "one", str(three / "two"), "one", check=True)
-        assert [line.split(".")[0] for line in ran.stdout.splitlines()] == [
-            "Deleted one",
-            "Deleted two",
+        assert ran.stdout.splitlines() == [
+            "Deleted one.",
+            "Deleted two.",
+            "To undo, run: skill-registry undo",
         ]
         assert program("list", "--format", "names").stdout == "notes\n"
 
