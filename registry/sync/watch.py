@@ -373,9 +373,9 @@ class Watcher:
         took = time.monotonic() - started
         self._next_compare = started + min(COMPARE_SHARE * took, COMPARE_SECONDS)
         return Changes(
-            added=tuple(ref for ref in now if ref not in before),
-            updated=tuple(r for r, h in now.items() if r in before and before[r] != h),
-            removed=tuple(ref for ref in before if ref not in now),
+            added=tuple(sorted(now.keys() - before.keys())),
+            updated=tuple(sorted(r for r, h in now.items() if before.get(r, h) != h)),
+            removed=tuple(sorted(before.keys() - now.keys())),
         )
 
     def _note(self, text: str) -> None:

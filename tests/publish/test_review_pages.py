@@ -239,7 +239,7 @@ def test_an_author_follows_a_proposal_from_another_machine(
     monkeypatch.setenv("SKILL_REGISTRY_TOKEN", "skr_wrong")
     refused = away(*follow.split())
     assert refused.exit_code == 1
-    assert "This token is unknown or no longer valid" in refused.stderr
+    assert "it is revoked, expired or wrong" in refused.stderr
 
 
 def test_a_proposal_is_read_and_decided_from_another_machine(

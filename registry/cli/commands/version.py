@@ -151,7 +151,9 @@ def _change(
     session.answer(changed, [f"{escape.line(version)} is {changed.state}."])
     if state == "yanked" and not undo and changed.current:
         name = version.rpartition("@")[0]
-        before = next((one for one in registry.versions(name) if one.state != "yanked"), None)
+        # An admin doesn't see a yanked skill of another role, and can't restore its files.
+        labels = () if as_admin else registry.versions(name)
+        before = next((one for one in labels if one.state != "yanked"), None)
         restored = before and shlex.quote(escape.line(f"{name}@{before.label}"))
         back = f"To go back to the version before, run: skill-registry restore {restored}\n"
         session.console.note(

@@ -474,10 +474,10 @@ def names_and_sources(reader: Reader) -> list[tuple[str, str]]:
 
 
 def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
-    """Return (ref, name key, folder) of all visible skills."""
+    """Return (ref, name key, folder) of all visible skills; the oldest source comes first."""
     visibility = reader.visibility
     sql = f"SELECT {visibility.ref}, s.name_key, s.folder FROM {FROM} WHERE {visibility.visible}"
-    return reader.rows(sql)
+    return reader.rows(f"{sql} ORDER BY s.source_id, s.position")
 
 
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:

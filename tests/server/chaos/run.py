@@ -236,7 +236,6 @@ class Run:
         history.check_stored(self.cluster.url_now, self.cluster.ask)
         assert self.follower is not None
         history.findings.other += self.follower.end()
-        self.counts["changes seen by a follower"] = self.follower.changes
         return history
 
     def stop(self) -> None:
@@ -306,6 +305,8 @@ def summary(run: Run, history: History) -> str:
     for (what, answer), many in history.counts.items():
         answered[("changes" if what in CHANGES else "reads and syncs") + f" {answer}"] += many
     lines = [f"  {what}: {many}" for what, many in sorted({**run.counts, **answered}.items())]
+    assert run.follower is not None
+    lines.append(f"  changes seen by a follower: {run.follower.changes}")
     return "\n".join([*lines, f"  {history.findings}"])
 
 
