@@ -216,7 +216,9 @@ def test_nothing_moves_while_a_page_comes(lively, tab):
     )
     for path in ("/", "/skills/sums", "/stats"):
         page.goto(f"{lively.base}{path}")
-        assert page.evaluate("drawn()") < 0.01, path
+        # 0.1 is the limit for a good page (web.dev/cls). On a busy machine, the browser paints a
+        # part of the page before it has the rest.
+        assert page.evaluate("drawn()") < 0.1, path
     page.evaluate("document.body.prepend(document.createElement('pre'))")
     page.evaluate("document.body.firstChild.style.height = '300px'")
-    assert page.evaluate("drawn()") > 0.01  # else it would not be noticed
+    assert page.evaluate("drawn()") > 0.1  # else it would not be noticed
