@@ -58,7 +58,8 @@ class CurrentSkill:
 
     ``found`` is the scanned folder; None if the folder is on another machine, so that only the
     stored values are known. If ``is_behind``, the stored version is out of date: the database can't
-    be written, or a part of the folder can't be read.
+    be written, or a part of the folder can't be read. If ``is_edited``, the files on disk had
+    changed, and the database now has them.
 
     ``version`` is the requested version of the skill; None means the current files. The files of a
     version are read from the database.
@@ -68,6 +69,7 @@ class CurrentSkill:
     found: ScannedFolder | None
     is_behind: bool = False
     version: "VersionContent | None" = None
+    is_edited: bool = False
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
@@ -119,7 +121,10 @@ class CurrentSkill:
         if not is_here(core, stored.host, stored.root):
             return cls(stored, None)
         fresh = refresh(core, stored)
-        return None if fresh is None else cls(*fresh)
+        if fresh is None:
+            return None
+        is_edited = stored.skill.tree_hash not in {None, fresh[0].skill.tree_hash}
+        return cls(*fresh, is_edited=is_edited)
 
 
 class VersionContent(NamedTuple):

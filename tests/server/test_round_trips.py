@@ -83,7 +83,7 @@ def test_a_search_never_asked_before_waits_for_few_answers(library, proxy, searc
     assert b"COMMIT" in said[-1]
 
 
-COMMANDS = {"list": 7, "show": 9, "search": 7}
+COMMANDS = {"list": 7, "show": 8, "search": 7}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -18,7 +17,6 @@ from registry.cli.hints import installed_copies, trusting
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
-from registry.errors import RegistryError
 from registry.model import (
     BY_REMOTE,
     Origin,
@@ -252,19 +250,17 @@ def show(
 
 def _current(session: Session, name: str) -> SkillDetail:
     """Return all details of a skill, and tell the user if the registry has stored an edit."""
-    before = None
-    with suppress(RegistryError):  # `get` raises the same errors, or finds a copy
-        before = session.registry.resolve(name)
-    skill = session.registry.get(name)
-    if before is None or before.tree_hash in {None, skill.tree_hash}:
-        return skill
-    if (before.source, before.folder) == (skill.source, skill.folder):
-        ref = escape.line(skill.ref)
+    from registry.catalog.reading import current_detail, located
+
+    core = session.registry.core
+    current = located(core, name)
+    if current.is_edited and current.version is None:
+        ref = escape.line(current.stored.skill.ref)
         session.console.note(
             f"{ref} was edited on disk since the last sync. The registry has stored the new files. "
             f"To see the changes, run: skill-registry diff {quote(ref)}"
         )
-    return skill
+    return current_detail(core, current)
 
 
 def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
