@@ -7,6 +7,8 @@ Revises: 0024
 import sqlalchemy as sa
 from alembic import op
 
+from registry.db.migrate import run_on_server
+
 revision = "0025"
 down_revision = "0024"
 branch_labels = None
@@ -193,12 +195,3 @@ def downgrade() -> None:
         "DROP FUNCTION registry_may_approve(), registry_guard_proposal(), registry_tell_review(), "
         "registry_note_use(text, text, text)"
     )
-
-
-def run_on_server(script: str) -> None:
-    """Run statements on PostgreSQL as they are: a percent sign means nothing."""
-    connection = op.get_bind()
-    if connection.dialect.name == "postgresql":
-        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
-        driver = connection.connection.driver_connection
-        driver.execute(script.replace(":schema", schema).encode())

@@ -9,7 +9,7 @@ Revises: 0029
 import re
 from pathlib import Path
 
-from alembic import op
+from registry.db.migrate import owned_like_skills, run_on_server
 
 revision = "0030"
 down_revision = "0029"
@@ -164,19 +164,14 @@ CREATE TRIGGER totals AFTER UPDATE ON skills REFERENCING OLD TABLE AS before NEW
 DROP FUNCTION registry_find(text, tsquery, bigint);
 DROP FUNCTION registry_common_words();
 
--- They belong to whom the tables belong, whoever upgrades.
-DO $$ DECLARE owning text; one text; BEGIN
-    SELECT quote_ident(rolname) INTO owning FROM pg_roles JOIN pg_class ON relowner = pg_roles.oid
-        WHERE pg_class.oid = CAST('skills' AS regclass);
-    FOREACH one IN ARRAY ARRAY['TABLE search_words', 'TABLE totals',
-        'ROUTINE registry_count_totals()', 'ROUTINE registry_keep_totals()',
-        'ROUTINE registry_match(text, tsquery, double precision, bigint)',
-        'ROUTINE registry_count(text, tsquery, bigint)'] LOOP
-        EXECUTE format('ALTER %s OWNER TO %s', one, owning);
-        IF one LIKE 'ROUTINE%' THEN EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', one); END IF;
-    END LOOP;
-END $$;
-"""
+""" + owned_like_skills(
+    "TABLE search_words",
+    "TABLE totals",
+    "ROUTINE registry_count_totals()",
+    "ROUTINE registry_keep_totals()",
+    "ROUTINE registry_match(text, tsquery, double precision, bigint)",
+    "ROUTINE registry_count(text, tsquery, bigint)",
+)
 
 
 OFF_SERVER = """
@@ -190,7 +185,7 @@ ALTER TABLE search_texts ALTER body SET STORAGE EXTENDED, DROP head_size,
 
 
 def upgrade() -> None:
-    _run(ON_SERVER)
+    run_on_server(ON_SERVER)
 
 
 def downgrade() -> None:
@@ -198,13 +193,4 @@ def downgrade() -> None:
     made = "CREATE FUNCTION {}.*?END\\$body\\$;"
     before = ("registry_find", "registry_common_words")
     found = (re.search(made.format(one), server, re.DOTALL) for one in before)
-    _run(OFF_SERVER + "".join(one[0] for one in found if one))
-
-
-def _run(script: str) -> None:
-    """Run statements on PostgreSQL as they are: a percent sign means nothing."""
-    connection = op.get_bind()
-    if connection.dialect.name == "postgresql":
-        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
-        driver = connection.connection.driver_connection
-        driver.execute(script.replace(":schema", schema).encode())
+    run_on_server(OFF_SERVER + "".join(one[0] for one in found if one))

@@ -6,7 +6,7 @@ Revision ID: 0033
 Revises: 0032
 """
 
-from alembic import op
+from registry.db.migrate import owned_like_skills, run_on_server
 
 revision = "0033"
 down_revision = "0032"
@@ -108,18 +108,13 @@ CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON teams
 
 UPDATE data_version SET number = number + 1;
 
--- They belong to whom the tables belong, whoever upgrades.
-DO $$ DECLARE owning text; one text; BEGIN
-    SELECT quote_ident(rolname) INTO owning FROM pg_roles JOIN pg_class ON relowner = pg_roles.oid
-        WHERE pg_class.oid = CAST('skills' AS regclass);
-    FOREACH one IN ARRAY ARRAY['TABLE commits', 'TABLE commit_skills',
-        'ROUTINE registry_note_state()',
-        'ROUTINE registry_note_skills()', 'ROUTINE registry_note_all()'] LOOP
-        EXECUTE format('ALTER %s OWNER TO %s', one, owning);
-        IF one LIKE 'ROUTINE%' THEN EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', one); END IF;
-    END LOOP;
-END $$;
-"""
+""" + owned_like_skills(
+    "TABLE commits",
+    "TABLE commit_skills",
+    "ROUTINE registry_note_state()",
+    "ROUTINE registry_note_skills()",
+    "ROUTINE registry_note_all()",
+)
 
 OFF_SERVER = """
 DROP TRIGGER note ON teams;
@@ -135,17 +130,8 @@ ALTER TABLE data_version DROP forgotten, DROP token;
 
 
 def upgrade() -> None:
-    _run(ON_SERVER)
+    run_on_server(ON_SERVER)
 
 
 def downgrade() -> None:
-    _run(OFF_SERVER)
-
-
-def _run(script: str) -> None:
-    """Run statements on PostgreSQL as they are: a percent sign means nothing."""
-    connection = op.get_bind()
-    if connection.dialect.name == "postgresql":
-        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
-        driver = connection.connection.driver_connection
-        driver.execute(script.replace(":schema", schema).encode())
+    run_on_server(OFF_SERVER)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -47,6 +47,39 @@ def run_migrations(connection: "Connection") -> None:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     refresh_names(connection, None)
+
+
+def run_on_server(script: str) -> None:
+    """In a migration, run statements on PostgreSQL; on SQLite, do nothing.
+
+    ``:schema`` means the current schema. No other character has a special meaning, not even a
+    percent sign.
+    """
+    from alembic import op
+
+    connection = op.get_bind()
+    if connection.dialect.name == "postgresql":
+        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
+        driver: Any = connection.connection.driver_connection
+        driver.execute(script.replace(":schema", schema).encode())
+
+
+def owned_like_skills(*names: str) -> str:
+    """Return SQL that gives objects, such as ``TABLE totals``, to the owner of the table skills.
+
+    Any admin may run the migration. Nobody else may call routines.
+    """
+    objects = ", ".join(f"'{name}'" for name in names)
+    return f"""
+DO $$ DECLARE owning text; one text; BEGIN
+    SELECT quote_ident(rolname) INTO owning FROM pg_roles JOIN pg_class ON relowner = pg_roles.oid
+        WHERE pg_class.oid = CAST('skills' AS regclass);
+    FOREACH one IN ARRAY ARRAY[{objects}] LOOP
+        EXECUTE format('ALTER %s OWNER TO %s', one, owning);
+        IF one LIKE 'ROUTINE%' THEN EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', one); END IF;
+    END LOOP;
+END $$;
+"""
 
 
 @contextmanager
