@@ -340,7 +340,8 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | N
         note("No usable skills; to list the others, add --all.")
 
 
-REASONS: Final = ("shadowed", "invalid", "quarantined", "yanked", "of other projects")
+_ELSEWHERE: Final = "of other projects"
+REASONS: Final = ("shadowed", "invalid", "quarantined", "yanked", _ELSEWHERE)
 
 
 def _reasons(registry: "SkillRegistry", skills: Iterable[Skill]) -> list[str]:
@@ -355,7 +356,7 @@ def _reasons(registry: "SkillRegistry", skills: Iterable[Skill]) -> list[str]:
             return "yanked"
         if one.status == "invalid":
             return "invalid"
-        return "shadowed" if one.shadowed else "of other projects"
+        return "shadowed" if one.shadowed else _ELSEWHERE
 
     return sorted({reason(one) for one in skills}, key=REASONS.index)
 

@@ -625,7 +625,7 @@ class Reader(ABC):
         if found is None or found[0] != version:
             found = version, load(self)
         memory[name] = found
-        while len(memory) > MAX_REMEMBERED:  # the first is the one that was not used for longest
+        while len(memory) > MAX_REMEMBERED:  # the first has been unused for the longest time
             del memory[next(iter(memory))]
         return found[1]
 

@@ -73,7 +73,7 @@ def one_text(value: JsonValue) -> str | None:
 def one_word(value: JsonValue) -> str | None:
     """Return ``value`` as `one_text` does; the result has at most `MAX_WORD_LENGTH` characters.
 
-    Raises `UnknownShape`, also if the text is longer.
+    Raises `UnknownShape` for a longer text, and for what `one_text` refuses.
     """
     text = one_text(value)
     if text and len(text) > MAX_WORD_LENGTH:

@@ -279,8 +279,8 @@ def pull(
 
     NAME@LABEL installs a version ("version --help") and pins it: without names, pull keeps it, and
     prints newer versions. If this registry has no such version, it is fetched from the remote of
-    the skill's source. NAME without a label follows the skill again. ADDRESS#TAG of a repository
-    that is a source already pins the installed skill, and leaves the source as it is.
+    the skill's source. NAME without a label follows the skill again. If a repository is a source
+    already, ADDRESS#TAG pins only the installed skill; the source does not change.
 
     Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
     ever installed.

@@ -237,7 +237,7 @@ class PostgresReader(Reader):
     def version(self) -> int | None:
         """Return the random number that the server gave to the last change of the registry.
 
-        So a restored server, or one that took over, has another number than before.
+        After a restore, or if a replica takes over, the number differs from the number before.
         """
         if self.empty:
             return None
