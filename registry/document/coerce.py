@@ -81,6 +81,13 @@ def one_word(value: JsonValue) -> str | None:
     return text
 
 
+def not_read_back(field: str, value: object) -> str:
+    """Return why ``value`` would not be read back from a field, as the end of a sentence."""
+    if isinstance(value, str) and len(value) > MAX_WORD_LENGTH and field != "description":
+        return f"has more than {MAX_WORD_LENGTH} characters"
+    return "would not be read back as given"
+
+
 def people(value: JsonValue) -> str | None:
     """Return the authors named in ``value``, on one line; None if it is empty.
 

@@ -290,7 +290,7 @@ def _check(
     """Raise `EditImpossible` unless the result has exactly the requested changes."""
     for field, value in wanted.items():
         if getattr(after, field) != value:
-            raise EditImpossible(f"the new {field} would not be read back as given")
+            raise EditImpossible(f"the new {field} {coerce.not_read_back(field, value)}")
     if parameters is not None and not same_parameters(after.parameters, parameters):
         raise EditImpossible("the new parameters would not be read back as given")
     asked = [_PLACES[field] for field in wanted]

@@ -214,6 +214,6 @@ def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Paramet
         raise ValueError(f"the skill would be invalid: {document.diagnostics[0].message}")
     for field, value in wanted.items():
         if getattr(document, field) != value:
-            raise ValueError(f"the {field} would not be read back as given")
+            raise ValueError(f"the {field} {coerce.not_read_back(field, value)}")
     if parameters and not same_parameters(document.parameters, parameters):
         raise ValueError("the parameters can't be written as a table that reads back")

@@ -5,6 +5,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from registry.document.coerce import MAX_WORD_LENGTH
 from registry.document.markdown import (
     cell,
     clean,
@@ -159,6 +160,8 @@ def test_parameters_become_a_table():
         ({"body": "a\ud800"}, "surrogates"),
         ({"created_at": "soon"}, "not a date"),
         ({"tags": ["x" * 200]}, "tags"),
+        ({"name": "x" * 201}, "the name has more than 200 characters"),
+        ({"kind": "x" * 201}, "the kind has more than 200 characters"),
         ({"parameters": [Parameter("`a`", "string", "", True)]}, "parameters"),
         ({"parameters": [Parameter("a", "string", "", True, 5)]}, "not a string"),
         ({"description": "x" * 70_000}, "invalid"),
@@ -171,9 +174,10 @@ def test_what_would_not_come_back_is_refused(facts, reason):
 
 @given(PROSE, PROSE, st.text(CHARACTERS), st.lists(st.text(CHARACTERS), max_size=4))
 @example("a", "b", "---\nname: c\n---\n", ["[a", "b]"])
+@example("a" * 250, "b" * 250, "", [])
 @example("a", "b", "    indented\n", ['"a"', "#b #c", "d,e"])
 def test_every_text_comes_back(name, description, body, tags):
-    name = " ".join(prose_text(name).split())
+    name = " ".join(prose_text(name).split())[:MAX_WORD_LENGTH].strip()
     tags = [tag for tag in tags if all(len(word) <= 100 for word in tag_words([tag]))]
     # A word that reading would strip once more, as '#"a', is refused instead of changed.
     tags = [tag for tag in tags if tag_words(tag_words([tag])) == tag_words([tag])]

@@ -30,7 +30,7 @@ def test_find_read_compare_and_copy_the_pull_line(lively, registry, tab, size, s
         page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="sums", exact=True).click()
     assert page.get_by_role("heading", level=1).inner_text() == "sums"
-    assert page.get_by_role("heading", name="Sums", exact=True).is_visible()
+    page.get_by_role("heading", name="Sums", exact=True).wait_for()
     line = page.locator(".command code").first
     assert line.inner_text() == pull
     if scripts:
@@ -40,11 +40,11 @@ def test_find_read_compare_and_copy_the_pull_line(lively, registry, tab, size, s
     else:
         assert page.get_by_role("button", name="Copy").count() == 0
     page.get_by_role("link", name="History").click()
-    assert page.get_by_text("Sums up the columns").last.is_visible()
+    page.get_by_text("Sums up the columns").last.wait_for()
     page.get_by_role("button", name="Compare").click()
-    assert "old=1" in page.url
-    assert page.locator("td.del", has_text="Adds up").is_visible()
-    assert page.locator("td.add", has_text="Sums up").is_visible()
+    page.wait_for_url("**old=1**")
+    page.locator("td.del", has_text="Adds up").wait_for()
+    page.locator("td.add", has_text="Sums up").wait_for()
     fits(page)
 
 
@@ -54,10 +54,10 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     page.goto(lively.base)
     page.get_by_role("link", name="Changes", exact=True).click()
     page.get_by_role("link", name="this week").click()
-    assert page.locator(".feed .label.changed").is_visible()
+    page.locator(".feed .label.changed").wait_for()
     fits(page)
     page.get_by_role("link", name="sums", exact=True).first.click()
-    assert "Sums up" in page.content()
+    page.get_by_text("Sums up").first.wait_for()
 
 
 @OPPOSITE
@@ -67,7 +67,7 @@ def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page.get_by_role("link", name="Check a skill").click()
     page.get_by_role("textbox").fill("broken")
     page.get_by_role("button", name="Explain").click()
-    assert page.get_by_role("heading", name="broken: not listed").is_visible()
+    page.get_by_role("heading", name="broken: not listed").wait_for()
     assert page.locator(".finding .said").count() > 0
     fits(page)
 
@@ -131,6 +131,7 @@ def test_who_has_a_token_signs_in_and_out(registry, library, chromium, scripts):
         assert page.get_by_role("heading", level=1).inner_text() == "sums"
         assert context.cookies()[0]["httpOnly"]
         page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Token").wait_for()
         page.goto(site.base)
-        assert page.get_by_label("Token").is_visible()
+        page.get_by_label("Token").wait_for()
         context.close()

@@ -57,8 +57,8 @@ def test_a_long_skill_has_a_table_of_contents(long, tab, scripts):
     page.goto(f"{long.base}/skills/long")
     page.get_by_text("Contents", exact=True).click()
     page.get_by_role("link", name="Part 4 &").click()
-    assert page.url.endswith("#md-part-4-b-b")
-    assert page.locator("[id='md-part-4-b-b']").is_visible()
+    page.wait_for_url("**#md-part-4-b-b")
+    page.locator("[id='md-part-4-b-b']").wait_for()
 
 
 def test_a_short_skill_has_no_table_of_contents(site):
@@ -118,7 +118,7 @@ def test_a_line_number_is_a_link_to_its_line(site, tab):
     page = tab()
     page.goto(f"{site.base}/files/sums?path=scripts/sum.py")
     page.locator("#L2 a").click()
-    assert page.url.endswith("#L2")
+    page.wait_for_url("**#L2")
     page.goto(f"{site.base}/files/sums?path=scripts/sum.py#L1")
     assert page.evaluate("document.querySelector(':target').id") == "L1"
 

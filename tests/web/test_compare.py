@@ -93,7 +93,7 @@ def test_skills_are_chosen_in_a_list(copied, tab, size, scripts):
     page.get_by_label("Choose letters-0").check()
     page.get_by_label("Choose letters-1").check()
     page.get_by_role("button", name="Compare").click()
-    assert page.url.endswith("/compare?ref=letters-0&ref=letters-1")
+    page.wait_for_url("**/compare?ref=letters-0&ref=letters-1")
     page.get_by_role("heading", name="letters-0 and letters-1").wait_for()
     fits(page)
 
