@@ -206,8 +206,10 @@ def where(
     if filters.unused_since is not None:
         clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
         values.append(filters.unused_since)
-    clauses += ["s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)"] * len(filters.tags)
-    values.extend(map(tag_key, filters.tags))
+    if filters.tags:
+        tagged = ["SELECT skill_id FROM skill_tags WHERE tag = ?"] * len(filters.tags)
+        clauses.append(f"s.id IN ({' INTERSECT '.join(tagged)})")
+        values.extend(map(tag_key, filters.tags))
     if filters.any_tags:
         marks = ", ".join("?" * len(filters.any_tags))
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
