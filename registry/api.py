@@ -1012,7 +1012,7 @@ class SkillRegistry:
         source has another name. Raises `AddressInvalid` and `RemoteProblem` for a new address.
         Raises `SyncRunning` if another sync runs and ``wait`` is False.
         """
-        from registry.install.history import interrupted_targets
+        from registry.install.pull_records import interrupted_targets
         from registry.remotes.sources import sync
         from registry.sync.plan import SyncOptions
 
@@ -1025,9 +1025,9 @@ class SkillRegistry:
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
         )
         if not dry_run and has_approved(self.core.reader):
-            from registry.publish.proposals import settle
+            from registry.publish.proposals import finish_approvals
 
-            settle(self.core)
+            finish_approvals(self.core)
         if not dry_run and self.core.settings.semantic:
             from registry.catalog.search.meaning import store
 

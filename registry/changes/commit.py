@@ -23,7 +23,7 @@ from dataclasses import asdict
 from typing import Any, Final, TypeAlias, TypeVar
 
 from registry.catalog.copies import copies_of
-from registry.changes.recovery import Change, finish_all, recover, sweep
+from registry.changes.finish import Change, finish_all, recover, sweep
 from registry.changes.signer import new_numbers
 from registry.changes.state import EVENT, OWNER, RECORD, ChangeContext, open_swap, refusal
 from registry.core import Core
@@ -205,7 +205,7 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
 def roll_forward_or_back(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Finish or roll back changes with `recovery.finish_all`.
+    """Finish or roll back changes with `finish_all`.
 
     If this isn't possible now, raises `ChangePending`; the next process then does it.
     """

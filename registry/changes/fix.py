@@ -182,5 +182,5 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
         sync_folder(home)
     finally:
         with suppress(OSError):  # a file that may be an edit stays beside the SKILL.md
-            swap.settle(lambda _: None)
+            swap.finish(lambda _: None)
             swap.clear()

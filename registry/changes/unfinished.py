@@ -66,7 +66,7 @@ def recover_all(core: Core) -> int:
                     continue  # the process still runs, and will finish or undo the change itself
             except OSError:
                 continue  # the next change reports the problem with this lock
-        from registry.changes.recovery import recover
+        from registry.changes.finish import recover
 
         with ChangeContext.locked(core, source.id) as context:
             finished += recover(context)

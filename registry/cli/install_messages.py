@@ -338,8 +338,8 @@ def _namesakes(session: Session, ref: str) -> "list[Skill]":
 
 def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills that were installed since a time (UTC) and have no undo record."""
-    from registry.install.history import remembered_pulls
     from registry.install.lockfile import NAME, pulled_at
+    from registry.install.pull_records import remembered_pulls
     from registry.install.targets import InstallTarget
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}

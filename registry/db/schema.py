@@ -301,7 +301,7 @@ gone = Table(
 Index("ix_gone_name", gone.c.name)
 
 # The last changes that the registry made, for `undo`. `before` and `after` are tree hashes; for a
-# pull, they are the JSON of `install.history`. `undo` accepts only changes with this user's
+# pull, they are the JSON of `install.pull_records`. `undo` accepts only changes with this user's
 # `signature`. Only `undo` uses `host`.
 changes = Table(
     "changes",

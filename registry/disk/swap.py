@@ -7,8 +7,8 @@ content (``new``), in the journal or in a staging directory.
 A single rename is the commit point: it makes the change valid. Afterwards, the replaced content is
 checked. If a user edited it just before the rename, the edit is restored.
 
-A process may be killed at any instruction. Then `Swap.settle` changes the disk to the old or the
-new state. If `settle` is also killed, it can be called again. Without renameat2(2), two renames are
+A process may be killed at any instruction. Then `Swap.finish` changes the disk to the old or the
+new state. If `finish` is also killed, it can be called again. Without renameat2(2), two renames are
 needed. Between them, the old content has the staged name with the suffix ``.old``.
 
 The same code completes successful changes, failed changes, and the changes of killed processes.
@@ -105,18 +105,18 @@ class Swap:
         """Tell whether ``live`` has the state after the change. Raises OSError."""
         return (None if self.live is None else digest_of(self.live)) == self.new
 
-    def settle(self, set_aside: Callable[[Place], None]) -> None:
+    def finish(self, set_aside: Callable[[Place], None]) -> None:
         """Complete or undo the change; to save edits that can't be restored, call ``set_aside``."""
         if self.staged is None or self.creates:
             return
         if self.deletes:
-            self._settle_delete(self.staged, set_aside)
+            self._finish_delete(self.staged, set_aside)
         elif is_exchanged(self.staged):
-            self._settle_exchange(self.staged, set_aside)
+            self._finish_exchange(self.staged, set_aside)
         else:
-            self._settle_two_renames(self.staged, set_aside)
+            self._finish_two_renames(self.staged, set_aside)
 
-    def _settle_delete(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
+    def _finish_delete(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
         if digest_of(staged) in {None, self.base}:
             return
         if self.live is None or not is_gone(self.live):
@@ -124,7 +124,7 @@ class Swap:
         else:
             rename_new(staged, self.live)
 
-    def _settle_exchange(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
+    def _finish_exchange(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
         if digest_of(staged) in {None, self.base, self.new}:
             return
         if self.live is not None and digest_of(self.live) == self.new:
@@ -132,7 +132,7 @@ class Swap:
         else:
             set_aside(staged)
 
-    def _settle_two_renames(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
+    def _finish_two_renames(self, staged: Place, set_aside: Callable[[Place], None]) -> None:
         live, old = self.live, _beside(staged, OLD)
         displaced = digest_of(old)
         if displaced is None:
@@ -151,7 +151,7 @@ class Swap:
     def roll_forward(self) -> None:
         """Publish the new content, unless a user has edited the files in the meantime.
 
-        Then call `settle`.
+        Then call `finish`.
         """
         if self.live is None or self.staged is None:
             return
@@ -164,13 +164,13 @@ class Swap:
         elif is_exchanged(self.staged) and self._holds(staged=self.new, live=self.base):
             try:
                 exchange(self.staged, self.live)
-            except ExchangeUnsupported:  # `settle` makes the second rename
+            except ExchangeUnsupported:  # `finish` makes the second rename
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
         """Undo a publication, unless a user has edited the new content in the meantime.
 
-        Then call `settle`.
+        Then call `finish`.
         """
         if self.live is None or self.staged is None:
             return

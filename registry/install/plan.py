@@ -27,9 +27,9 @@ from registry.install.content import (
     same_files,
     tree_hash_at,
 )
-from registry.install.history import InstallRecord, keep_edit
 from registry.install.lockfile import Locked, Mode
 from registry.install.provenance import Provenance, is_taken, locked, overlap_reason
+from registry.install.pull_records import InstallRecord, keep_edit
 from registry.install.staging import (
     GroupSwap,
     TargetChange,

@@ -20,12 +20,12 @@ from registry.errors import (
     RegistryError,
     SkillHeld,
 )
-from registry.install import history, lockfile
+from registry.install import lockfile, pull_records
 from registry.install.content import content_as_locked, is_known
-from registry.install.history import remember
 from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import Provenance, folders, original, owner
+from registry.install.pull_records import remember
 from registry.install.releases import at_label
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
@@ -361,7 +361,7 @@ def open_transaction(
         work = InstallTransaction(
             core, stack, target, stack.enter_context(open_exclusively(target.path, wait)), options
         )
-        history.note_begun(target)
+        pull_records.note_begun(target)
         try:
             work.begin()
             yield work
@@ -369,14 +369,14 @@ def open_transaction(
             work.flush()
             if remembers:
                 remember(core, target, work.changed)
-        history.note_ended(target)
+        pull_records.note_ended(target)
 
 
 def clear_up(core: Core) -> None:
     """Finish or undo all interrupted pulls of this user; running pulls are not affected."""
-    for target in history.interrupted_targets():
+    for target in pull_records.interrupted_targets():
         if not os.path.isdir(target.path):
-            history.note_ended(target)
+            pull_records.note_ended(target)
             continue
         with suppress(RegistryError), open_transaction(core, target, remembers=False, wait=0):
             pass  # opening the transaction finishes or undoes interrupted pulls

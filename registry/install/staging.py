@@ -161,7 +161,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
     with _opened(to, name) as (record, swap):
         if record is None:
             return None  # the record is written before any rename, so no file was renamed
-        swap.settle(_leave)
+        swap.finish(_leave)
         is_done = swap.is_done()
     sync_folder(to)
     return record if is_done else None
@@ -170,7 +170,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
 def roll_back(to: Folder, name: str) -> None:
     """Restore the state of a path from before `put`, unless the path was edited after it."""
     with _opened(to, name) as (_, swap):
-        swap.settle(_leave)
+        swap.finish(_leave)
         swap.roll_back()
     sync_folder(to)
 

@@ -20,16 +20,16 @@ from registry.disk.atomic import Place, digest_of
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import FileContent, content_as_locked
-from registry.install.history import (
+from registry.install.lockfile import Locked, locked_from, read_lock
+from registry.install.plan import InstallPlan
+from registry.install.pull import is_locked, open_transaction
+from registry.install.pull_records import (
     InstallRecord,
     kept_edit,
     records_of,
     remembered_pulls,
     state_of,
 )
-from registry.install.lockfile import Locked, locked_from, read_lock
-from registry.install.plan import InstallPlan
-from registry.install.pull import is_locked, open_transaction
 from registry.install.restore import LockedOrigins
 from registry.install.targets import InstallOptions, InstallPath, InstallResult, InstallTarget
 

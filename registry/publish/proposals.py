@@ -3,7 +3,7 @@
 A proposal never changes. An approval accepts exactly the files with the proposal's tree hash. They
 replace exactly the version on which the proposal is based. The approval is recorded first, and then
 carried out as an ordinary change. After a crash, or if the source is on another machine, an
-approval may be recorded but not carried out. `settle` then finishes it.
+approval may be recorded but not carried out. `finish_approvals` then finishes it.
 """
 
 import os
@@ -237,7 +237,7 @@ def listed(core: Core, state: str | None = PENDING, token: str | None = None) ->
 
     If ``token`` is given, also return the proposals of this token in other states.
     """
-    settle(core)
+    finish_approvals(core)
     return list_proposals(core.reader, state=state, token=token)
 
 
@@ -401,7 +401,7 @@ def _apply(core: Core, one: Proposal, source: Source) -> None:
         with audit_context("proposal approve", who, command=""):
             _change(core, one, source)
     except DatabaseProblem:
-        raise  # `settle` makes the change when the database is available again
+        raise  # `finish_approvals` makes the change when the database is available again
     except (RegistryError, OSError):
         if not _is_made(core, one):
             _set(core, one, PENDING)
@@ -493,7 +493,7 @@ def _is_made(core: Core, one: Proposal) -> bool:
     return False
 
 
-def settle(core: Core) -> None:
+def finish_approvals(core: Core) -> None:
     """Make the remaining changes of approved proposals in this user's sources.
 
     If a change fails because the skill changed, its proposal waits for review again.

@@ -263,7 +263,7 @@ def apply_plan(
     live = _publish(core, plan, lock, waiting, removed, now)
     published = [staged[new] for new in (*store.live, *live)]
     are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
-    if removed or plan.settled or not are_new:
+    if removed or plan.became_links or not are_new:
         # all versions are published; the next sync deletes the old ones
         with suppress(DatabaseProblem):
             clear(core, lock)
@@ -291,7 +291,9 @@ def _publish(
 
     def under_lock(connection: "Connection", exchanged: Collection[int] = ()) -> list[int]:
         lock.assert_held(connection)
-        live = publish(connection, [one.id for one in waiting], removed, plan.settled, exchanged)
+        live = publish(
+            connection, [one.id for one in waiting], removed, plan.became_links, exchanged
+        )
         finish_importing(connection, first)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)

@@ -344,7 +344,7 @@ class Plan:
     sources: list[SourcePlan]
     moves: Moves
     removed: list[RemovedSkill]
-    settled: list[int]
+    became_links: list[int]
     """Ids of stored versions of links.
 
     The links led outside all sources, and now lead into a source.
@@ -369,7 +369,7 @@ class Plan:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to store except file times."""
-        work = self.moves, self.removed, self.settled
+        work = self.moves, self.removed, self.became_links
         return not any(work) and all(part.is_idle for part in self.sources)
 
 
@@ -390,12 +390,12 @@ def make_plan(
     moves = _find_moves(parts, [one for some in leaving.values() for one in some])
     moved = {one.id for one in moves.values()}
     removed: list[RemovedSkill] = []
-    settled: list[int] = []
+    became_links: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
         # If a folder has become a link to a known skill, count that skill in its own folder.
         linked = part.links
-        settled += [one.id for one in lost if one.folder in linked and not one.file_count]
+        became_links += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
         # If a nested source now contains a skill's folder, the skill isn't missing.
@@ -407,7 +407,7 @@ def make_plan(
             part.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost
-    return Plan(parts, moves, removed, settled)
+    return Plan(parts, moves, removed, became_links)
 
 
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:

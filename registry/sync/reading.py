@@ -30,7 +30,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES: Final = "19"
+RULES_VERSION: Final = "19"
 """Version of the rules that check a skill folder; increase it whenever a rule changes.
 
 The next sync then reads all skills again. Until then, `check` ignores the stored findings.
@@ -47,12 +47,12 @@ unchanged.
 
 def stamp(found: ScannedFolder) -> str:
     """Return the fingerprint of a folder in its stored form, with the version of the rules."""
-    return f"{RULES}:{found.fingerprint}"
+    return f"{RULES_VERSION}:{found.fingerprint}"
 
 
 def is_current(stored: str) -> bool:
     """Tell whether a stored fingerprint comes from the current version of the rules."""
-    return stored.startswith(f"{RULES}:")
+    return stored.startswith(f"{RULES_VERSION}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:

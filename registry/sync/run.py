@@ -111,7 +111,7 @@ def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence
         if source_id in homes and is_safe_relative(folder):
             link = follow(join(homes[source_id], folder), None, roots)
             if link.leads is Leads.KNOWN and link.is_folder:
-                plan.settled.append(version)
+                plan.became_links.append(version)
                 plan.notices.append((source_id, folder, known(storable(link.target))))
 
 

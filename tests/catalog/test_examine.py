@@ -101,7 +101,7 @@ class TestWhatASyncFound:
         assert sorted(looked) == ["alpha", "new"]
 
     def test_holds_until_the_rules_are_others(self, registry, alpha, looked, monkeypatch):
-        monkeypatch.setattr(reading, "RULES", "newer")
+        monkeypatch.setattr(reading, "RULES_VERSION", "newer")
         assert told(registry.check()) == ALL
         assert sorted(looked) == sorted(NAMES)
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import commit, recovery
+from registry.changes import commit, finish
 from registry.db.sqlite.dialect import WriterLock
 from registry.disk import swap as disk_swap
 from registry.disk.locks import FileLock
@@ -223,7 +223,7 @@ def test_what_can_not_be_removed_now_is_removed_when_recovery_comes_by(
     def refuse(_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(recovery, "remove_tree", refuse)
+    monkeypatch.setattr(finish, "remove_tree", refuse)
     update(registry)
     assert len(list(state(root, "ops").iterdir())) == 1
     assert registry.list()[0].description == "New."

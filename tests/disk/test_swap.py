@@ -155,7 +155,7 @@ def test_whatever_a_dead_process_left_is_brought_to_one_of_both_ends(
     if after.get("old", "") is None:  # the old content waits there to be removed
         expected["old"] = "base"
     for _ in range(2):  # and again, if that process is killed
-        disk.swap(kind).settle(disk.set_aside)
+        disk.swap(kind).finish(disk.set_aside)
         assert disk.has == expected
         assert disk.conflict == aside
 
@@ -164,11 +164,11 @@ def test_what_has_nowhere_to_go_back_to_is_set_aside(disk):
     for name, kind in (("staged", "delete"), ("old", "update")):
         disk.put(**{name: "edit"})
         one = disk.swap(kind)
-        Swap(None, one.staged, one.base, one.new).settle(disk.set_aside)
+        Swap(None, one.staged, one.base, one.new).finish(disk.set_aside)
     assert disk.conflict == ["edit", "edit"]
     assert disk.has == {}
     for base, new in (None, "x"), ("x", "y"), ("x", None):
-        Swap(disk.live, None, base, new).settle(disk.set_aside)
+        Swap(disk.live, None, base, new).finish(disk.set_aside)
 
 
 FORWARD = [
@@ -196,7 +196,7 @@ def test_rolling_forward_without_an_exchange_is_ended_by_settling(disk, two_rena
     disk.put(live="base", staged="new")
     disk.swap("update").roll_forward()
     assert disk.has == {"staged": "new", "old": "base"}
-    disk.swap("update").settle(disk.set_aside)
+    disk.swap("update").finish(disk.set_aside)
     assert disk.has == {"live": "new", "old": "base"}
 
 

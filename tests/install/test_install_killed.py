@@ -12,8 +12,8 @@ from registry.api import SkillRegistry
 from registry.disk import atomic
 from registry.errors import LockMissing, PullRefused
 from registry.install import staging
-from registry.install.history import FOLDER, interrupted_targets, note_begun
 from registry.install.pull import open_transaction, remove, update
+from registry.install.pull_records import FOLDER, interrupted_targets, note_begun
 from registry.install.targets import InstallTarget
 from registry.settings import Settings, data_folder
 from tests.changes import faults

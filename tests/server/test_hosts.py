@@ -184,14 +184,14 @@ def test_what_was_not_stored_is_said_with_the_machine_that_has_it(machine, root,
 
 
 def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkeypatch):
-    from registry.changes import recovery
+    from registry.changes import finish
     from registry.errors import ChangePending, DatabaseProblem
 
     def fail(_context, _entry):
         raise DatabaseProblem(path="x", reason="stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recovery, "record", fail)
+        patch.setattr(finish, "record", fail)
         with pytest.raises(ChangePending):
             publisher.update("alpha", description="New.")
     waiting = "SELECT count(*) FROM journal"

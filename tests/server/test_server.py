@@ -166,9 +166,9 @@ def test_reads_and_changes_survive_connections_that_were_ended(filled, server_da
 
 def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, monkeypatch):
     """The connection ends right after the record of a change was committed."""
-    from registry.changes import recovery
+    from registry.changes import finish
 
-    real, failed = recovery.record, []
+    real, failed = finish.record, []
 
     def record(*arguments):
         stored = real(*arguments)
@@ -179,7 +179,7 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
             raise DatabaseUnreachable(path="x", reason="server closed the connection")
         return stored
 
-    monkeypatch.setattr(recovery, "record", record)
+    monkeypatch.setattr(finish, "record", record)
     filled.update("alpha", description="New.")
     assert failed
     assert filled.resolve("alpha").description == "New."

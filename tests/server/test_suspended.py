@@ -20,16 +20,16 @@ pytestmark = pytest.mark.server
 STOPPED = """
 import os, signal, sys
 from registry import Settings, SkillRegistry
-from registry.changes import recovery
+from registry.changes import finish
 from registry.db.postgres import session
 session.WRITING["idle_in_transaction_session_timeout"] = "500ms"
-real, stopped = recovery.replace_version, []
+real, stopped = finish.replace_version, []
 def put_in_place(*given):
     if not stopped:
         stopped.append(True)
         os.kill(os.getpid(), signal.SIGSTOP)
     return real(*given)
-recovery.replace_version = put_in_place
+finish.replace_version = put_in_place
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.create("slow", description="Made by who stood still.")
     assert stopped

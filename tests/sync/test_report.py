@@ -210,13 +210,13 @@ def test_the_folders_above_a_skill_are_its_category_unless_it_names_one(
 def test_skills_that_newer_rules_read_again_are_unchanged(registry, root, skill, monkeypatch, age):
     skill("skills/haiku", age=age)
     registry.sync(str(root))
-    monkeypatch.setattr(reading, "RULES", "newer")
+    monkeypatch.setattr(reading, "RULES_VERSION", "newer")
     monkeypatch.setattr(reading, "_category_of", lambda folder: f"in {folder}")
     report = registry.sync()
     assert (report.updated, report.unchanged) == ((), 1)
     assert registry.get("haiku").category == "in skills/haiku"
     skill("skills/haiku", body="Other words.\n", age=None)
-    monkeypatch.setattr(reading, "RULES", "newest")
+    monkeypatch.setattr(reading, "RULES_VERSION", "newest")
     assert registry.sync().updated == ("haiku",)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 
 from registry.db.read.listing import Filters
-from registry.sync.reading import RULES
+from registry.sync.reading import RULES_VERSION
 from tests.conftest import OLD, write_skill
 from tests.document.attacks import (
     DEFENSIVE,
@@ -79,7 +79,7 @@ def test_what_the_rules_find_differs_only_where_their_version_does(registry, roo
     }
     assert len(skills) == len(checked) > 300
     digest = hashlib.sha256(repr((skills, sorted(checked.items()))).encode()).hexdigest()[:16]
-    assert (RULES, digest) == FOUND, (
+    assert (RULES_VERSION, digest) == FOUND, (
         "Other findings, or other samples: if what the rules say of any text differs from before, "
-        "raise RULES in registry/sync/reading.py. Then write down what is here now."
+        "raise RULES_VERSION in registry/sync/reading.py. Then write down what is here now."
     )

@@ -109,7 +109,7 @@ class TestUnchanged:
             connection.exec_driver_sql("DELETE FROM diagnostics")
         assert registry.sync().unchanged == 1
         assert stored(registry) == []  # nothing changed: nothing is read
-        monkeypatch.setattr(reading, "RULES", "newer")
+        monkeypatch.setattr(reading, "RULES_VERSION", "newer")
         foretold = registry.sync(dry_run=True)
         assert (foretold.updated, foretold.unchanged) == ((), 1)
         report = registry.sync()
@@ -119,7 +119,7 @@ class TestUnchanged:
 
     @pytest.mark.both
     def test_older_rules_do_not_make_a_skill_look_changed(self, registry, alpha, monkeypatch):
-        monkeypatch.setattr(reading, "RULES", "newer")
+        monkeypatch.setattr(reading, "RULES_VERSION", "newer")
         (explanation,) = registry.why("alpha")
         assert "changed" not in {reason.code for reason in explanation.reasons}
 

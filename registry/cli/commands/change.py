@@ -214,7 +214,7 @@ def edit(session: Session, *, name: str) -> None:
     Exit status: 1 if the editor failed, or if the skill is no longer usable.
     """
     from registry.catalog.resolve import resolve
-    from registry.changes.recovery import record_edit
+    from registry.changes.finish import record_edit
 
     console, registry = session.console, session.registry
     editor = _editor(os.environ)

@@ -112,7 +112,7 @@ def _asked(session: Session, number: str, url: str | None) -> "SentProposal":
     from registry.publish.client import SentProposal
 
     core = session.registry.core
-    proposals.settle(core)
+    proposals.finish_approvals(core)
     one = proposals.get(core, number)
     wanted = proposals.proposed_package(core, one)
     findings = [] if wanted is None else list(wanted.findings)

@@ -314,7 +314,7 @@ class RecordedChange(NamedTuple):
 
     ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes; None if
     there was no skill. ``number`` is the number of the operation. A pull is also recorded as a
-    change, but without a source (see `install.history`).
+    change, but without a source (see `install.pull_records`).
 
     ``command`` is equal for all changes of one run of the program; None if the change belongs to no
     run. ``tool`` is not signed and is only for information.

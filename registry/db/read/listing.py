@@ -203,9 +203,6 @@ def where(
         clauses.append(WITH_SECURITY[filters.security])
     if filters.offered:
         clauses.append("s.hidden = 0")
-    if filters.unused_since is not None:
-        clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
-        values.append(filters.unused_since)
     if filters.tags:
         tagged = ["SELECT skill_id FROM skill_tags WHERE tag = ?"] * len(filters.tags)
         clauses.append(f"s.id IN ({' INTERSECT '.join(tagged)})")
@@ -215,19 +212,20 @@ def where(
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
         values.extend(map(tag_key, filters.any_tags))
     time = reader.counted if counts else "{}"
-    for column, operator, value in (
-        ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
-        ("lower(s.category)", "=", filters.category and filters.category.lower()),
-        ("s.status", "=", filters.status),
-        ("src.scope", "=", filters.scope),
-        ("src.name", "=", filters.source),
-        (time.format("s.created_at"), ">=", filters.created_since),
-        (time.format("s.created_at"), "<=", filters.created_until),
-        (time.format("s.updated_at"), ">=", filters.updated_since),
-        (time.format("s.updated_at"), "<=", filters.updated_until),
+    for clause, value in (
+        ("lower(s.kind) = ?", filters.kind and filters.kind.lower()),
+        ("lower(s.category) = ?", filters.category and filters.category.lower()),
+        ("s.status = ?", filters.status),
+        ("src.scope = ?", filters.scope),
+        ("src.name = ?", filters.source),
+        (f"{time.format('s.created_at')} >= ?", filters.created_since),
+        (f"{time.format('s.created_at')} <= ?", filters.created_until),
+        (f"{time.format('s.updated_at')} >= ?", filters.updated_since),
+        (f"{time.format('s.updated_at')} <= ?", filters.updated_until),
+        ("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)", filters.unused_since),
     ):
         if value is not None:
-            clauses.append(f"{column} {operator} ?")
+            clauses.append(clause)
             values.append(value)
     return " AND ".join(clauses), values
 

@@ -173,15 +173,15 @@ def publish(
     connection: Connection,
     staged: Sequence[int],
     removed: Sequence[int],
-    settled: Sequence[int] = (),
+    became_links: Sequence[int] = (),
     exchanged: Collection[int] = (),
 ) -> list[int]:
     """Publish the ``staged`` versions; retire the ``removed`` versions and all replaced versions.
 
-    ``settled`` versions are retired without a tombstone, because another source has their skills. A
-    staged version is left out if another client changed the skill in the meantime. Then the version
-    to replace is no longer current, or its folder has a current version. Returns the ids of the
-    versions that became current, including the ids that `exchange` returned.
+    ``became_links`` versions are retired without a tombstone, because another source has their
+    skills. A staged version is left out if another client changed the skill in the meantime. Then
+    the version to replace is no longer current, or its folder has a current version. Returns the
+    ids of the versions that became current, including the ids that `exchange` returned.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
@@ -202,7 +202,7 @@ def publish(
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
     record_tombstones(connection, removed)
-    removed = [*removed, *settled]
+    removed = [*removed, *became_links]
     outgoing = [*removed, *replaced]
     leaving = {None, *outgoing}
     incoming = [one for one, holder in holders if holder in leaving]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from registry import Settings, SkillRegistry
-from registry.changes import recovery
+from registry.changes import finish
 from registry.db.postgres import session
 from registry.errors import (
     ChangePending,
@@ -291,7 +291,7 @@ class Host:
 
         signal.signal(signal.SIGUSR1, arm)
         # What a change, and what a sync does while it holds the lock of all writers.
-        recovery.replace_version = self._standing(recovery.replace_version)
+        finish.replace_version = self._standing(finish.replace_version)
         apply.publish = self._standing(apply.publish)
 
     def _standing(self, real: Any) -> Any:

@@ -93,7 +93,7 @@ def finish_all(
             swap = stack.enter_context(open_swap(context, entry))
             if entry.is_together:
                 (swap.roll_back if back else swap.roll_forward)()
-            settle(context, swap)
+            finish_on_disk(context, swap)
             swaps.append(swap)
             done.append(is_done or _shows(swap))
         stored = record(changes, done)
@@ -110,9 +110,9 @@ def finish_all(
     return stored
 
 
-def settle(context: ChangeContext, swap: Swap) -> None:
+def finish_on_disk(context: ChangeContext, swap: Swap) -> None:
     """Finish or undo a change on disk, and move unexpected files to the folder ``conflict``."""
-    swap.settle(partial(_set_aside, context))
+    swap.finish(partial(_set_aside, context))
     # Flush the folder with the new entry before the folder that lost the entry.
     for place in swap.in_order:
         sync_folder(place.folder)
