@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern
+from registry.document.behaviours.table import anywhere, in_prose
 
 _SETTINGS: Final = (
     r"(?:\.claude\.json|\.claude[/\\\"', ]{1,6}settings(?:\.local)?\.json|\.cursor[/\\\"', ]{1,6}"
@@ -48,12 +48,10 @@ def _not_negated(match: re.Match[bytes]) -> bool:
 
 BEHAVIOURS: Final = (
     # Wider permissions.
-    Behaviour(
+    anywhere(
         "protection-off",
-        pattern(
-            rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
-        ),
         "lets the agent do everything without asking",
+        rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -62,84 +60,67 @@ BEHAVIOURS: Final = (
             is not None
         ),
     ),
-    Behaviour(
+    anywhere(
         "protection-off",
-        pattern(
-            r"(?:--ask-for-approval[ =]never|--allow-all-tools\b|--trust-all-tools\b"
-            r"|--sandbox[ =]danger-full-access|--approval-mode[ =](?:yolo|full)"
-            r"|[\"']?chat\.tools\.(?:global\.)?autoapprove[\"'\] ]{0,4}[:=][ ]?true)",
-        ),
         "switches off a protection of the agent",
+        r"(?:--ask-for-approval[ =]never|--allow-all-tools\b|--trust-all-tools\b"
+        r"|--sandbox[ =]danger-full-access|--approval-mode[ =](?:yolo|full)"
+        r"|[\"']?chat\.tools\.(?:global\.)?autoapprove[\"'\] ]{0,4}[:=][ ]?true)",
         accept=_not_negated,
     ),
     # A program that changes the agent's MCP servers.
-    Behaviour(
+    anywhere(
         "agent-configuration",
-        pattern(
-            rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
-            r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
-        ),
         "adds an MCP server to the agent",
+        rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
+        r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
     ),
-    Behaviour(
+    anywhere(
         "agent-configuration",
-        pattern(
-            r"\bjq[ ][^\n]{0,60}?mcp_?servers[^\n]{0,200}?=[\s\S]{0,200}?(?:>|\bmv[ ]|sponge)"
-            rf"|{_SETTINGS}[\s\S]{{0,240}}?\bjq[ ][^\n]{{0,60}}?mcp_?servers\.?[^\n]{{0,40}}?="
-        ),
         "adds an MCP server to the agent",
+        r"\bjq[ ][^\n]{0,60}?mcp_?servers[^\n]{0,200}?=[\s\S]{0,200}?(?:>|\bmv[ ]|sponge)"
+        rf"|{_SETTINGS}[\s\S]{{0,240}}?\bjq[ ][^\n]{{0,60}}?mcp_?servers\.?[^\n]{{0,40}}?=",
     ),
     # The agent's memory and rules.
-    Behaviour(
+    in_prose(
         "agent-configuration",
-        pattern(
-            r"(?:\b(?:save|store|add|write|record|commit|put|note)\b[^.\n]{0,60}?\b(?:memory|memories)\b"
-            r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
-            rf"[^\n]{{0,160}}?{_TRUST}",
-        ),
         "changes the agent's memory",
-        where="prose",
+        r"(?:\b(?:save|store|add|write|record|commit|put|note)\b[^.\n]{0,60}?\b(?:memory|memories)\b"
+        r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
+        rf"[^\n]{{0,160}}?{_TRUST}",
         accept=_not_negated,
     ),
-    Behaviour(
+    in_prose(
         "agent-configuration",
-        pattern(
-            r"\b(?:add|append|write|insert|put|edit|update)\b[^.\n]{0,120}?",
-            _MEMORY,
-            r"[^\n]{0,40}?\b(?:saying|says?|that|which|with|so|stating|telling|line|rule)\b"
-            rf"[^\n]{{0,160}}?(?:{_TRUST}|(?:don't|do not|never) (?:mention|tell|list|reveal|ask"
-            rf"|show))",
-        ),
         "changes the agent's own rules",
-        where="prose",
+        r"\b(?:add|append|write|insert|put|edit|update)\b[^.\n]{0,120}?",
+        _MEMORY,
+        r"[^\n]{0,40}?\b(?:saying|says?|that|which|with|so|stating|telling|line|rule)\b"
+        rf"[^\n]{{0,160}}?(?:{_TRUST}|(?:don't|do not|never) (?:mention|tell|list|reveal|ask"
+        rf"|show))",
         accept=_not_negated,
     ),
-    Behaviour(
+    anywhere(
         "agent-configuration",
-        pattern(
-            _MEMORY,
-            r"[\s\S]{0,300}?(?:\.open\([\"']a|open\([^\n]{0,60}[\"']a[\"']|appendfile(?:sync)?\()"
-            r"[\s\S]{0,200}?(?:\bcurl\b|\bwget\b|https?://|\balways\b|\bignore\b|\bmust\b"
-            r"|without asking"
-            r"|\bobey\b|\btrust\b|\.env\b)",
-        ),
         "changes the agent's own rules",
+        _MEMORY,
+        r"[\s\S]{0,300}?(?:\.open\([\"']a|open\([^\n]{0,60}[\"']a[\"']|appendfile(?:sync)?\()"
+        r"[\s\S]{0,200}?(?:\bcurl\b|\bwget\b|https?://|\balways\b|\bignore\b|\bmust\b"
+        r"|without asking"
+        r"|\bobey\b|\btrust\b|\.env\b)",
         accept=lambda match: re.search(rb"\n(?:def|class|function) ", match[0]) is None,
     ),
     # Consent that the user did not give.
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"\b(?:user|operator|administrator|admin|owner|human|customer|security team"
-            r"|developer)s?\b"
-            r"[ ](?:has|have|had)?[ ]?(?:already |previously |fully |explicitly |just |pre-?){0,2}"
-            r"(?:approved|authori[sz]ed|consented to|agreed to|granted|allowed"
-            r"|confirmed)\b[^.\n]{0,30}?"
-            r"\b(?:every(?:thing)?|all|any|full|blanket|whatever)\b[^.\n]{0,30}?(?:commands?|actions?"
-            r"|steps?|tools?|permissions?|access|operations?|requests?|changes|calls?|[.,;\n]|this)",
-        ),
         "claims that the user has agreed",
-        where="prose",
+        r"\b(?:user|operator|administrator|admin|owner|human|customer|security team"
+        r"|developer)s?\b"
+        r"[ ](?:has|have|had)?[ ]?(?:already |previously |fully |explicitly |just |pre-?){0,2}"
+        r"(?:approved|authori[sz]ed|consented to|agreed to|granted|allowed"
+        r"|confirmed)\b[^.\n]{0,30}?"
+        r"\b(?:every(?:thing)?|all|any|full|blanket|whatever)\b[^.\n]{0,30}?(?:commands?|actions?"
+        r"|steps?|tools?|permissions?|access|operations?|requests?|changes|calls?|[.,;\n]|this)",
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -150,15 +131,12 @@ BEHAVIOURS: Final = (
             is None
         ),
     ),
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"\b(?:user|operator|owner|human)s?\b (?:has|have|had)? ?(?:already )?(?:agreed"
-            r"|consented|approved)\b"
-            r"[^.\n]{0,40}?\b(?:uploaded|uploads?|sent|shared|deleted?|transferred|installed)\b"
-        ),
         "claims that the user has agreed",
-        where="prose",
+        r"\b(?:user|operator|owner|human)s?\b (?:has|have|had)? ?(?:already )?(?:agreed"
+        r"|consented|approved)\b"
+        r"[^.\n]{0,40}?\b(?:uploaded|uploads?|sent|shared|deleted?|transferred|installed)\b",
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -169,31 +147,25 @@ BEHAVIOURS: Final = (
             is None
         ),
     ),
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"(?:\bhereby\b|\bas (?:the |an? )?(?:administrator|admin|operator|owner|root user)\b)"
-            r"[^.\n]{0,60}?\b(?:allow|authori[sz]e|grant|permit|approve)\b[^.\n]{0,30}?"
-            r"\b(?:all|any|every|full|everything)\b",
-        ),
         "claims that everything is allowed",
-        where="prose",
+        r"(?:\bhereby\b|\bas (?:the |an? )?(?:administrator|admin|operator|owner|root user)\b)"
+        r"[^.\n]{0,60}?\b(?:allow|authori[sz]e|grant|permit|approve)\b[^.\n]{0,30}?"
+        r"\b(?:all|any|every|full|everything)\b",
     ),
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"(?:(?:do not|don't|never) (?:ever )?(?:ask|prompt"
-            r"|wait)\b[^.\n]{0,30}?\b(?:confirmation"
-            r"|permission|approval|consent|confirm)\b[^.\n]{0,20}?\b(?:before|when|to)\b[^.\n]{0,30}?"
-            r"\b(?:delet|overwrit|push|force|upload|send|transfer|pay|sign|drop|eras|wip)\w{0,4}\b"
-            r"|\b(?:approve|accept|confirm|answer yes to|click through)\b[^.\n]{0,20}?\b(?:all"
-            r"|every|any)"
-            r"\b[^.\n]{0,20}?\b(?:prompts?|dialogs?|confirmations?|permission requests?)\b"
-            r"[^.\n]{0,30}?(?:yourself|automatically|on (?:the user's|their) behalf|for the user"
-            r"|without))",
-        ),
         "acts without asking the user",
-        where="prose",
+        r"(?:(?:do not|don't|never) (?:ever )?(?:ask|prompt"
+        r"|wait)\b[^.\n]{0,30}?\b(?:confirmation"
+        r"|permission|approval|consent|confirm)\b[^.\n]{0,20}?\b(?:before|when|to)\b[^.\n]{0,30}?"
+        r"\b(?:delet|overwrit|push|force|upload|send|transfer|pay|sign|drop|eras|wip)\w{0,4}\b"
+        r"|\b(?:approve|accept|confirm|answer yes to|click through)\b[^.\n]{0,20}?\b(?:all"
+        r"|every|any)"
+        r"\b[^.\n]{0,20}?\b(?:prompts?|dialogs?|confirmations?|permission requests?)\b"
+        r"[^.\n]{0,30}?(?:yourself|automatically|on (?:the user's|their) behalf|for the user"
+        r"|without))",
         accept=_not_negated,
     ),
 )

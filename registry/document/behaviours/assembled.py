@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SHELL, Behaviour, pattern
+from registry.document.behaviours.table import SHELL, anywhere
 
 _DANGEROUS: Final = frozenset(
     b"curl wget bash eval exec system popen os subprocess child_process execsync spawn powershell"
@@ -23,106 +23,90 @@ def _is_dangerous(match: re.Match[bytes]) -> bool:
 
 BEHAVIOURS: Final = (
     # a=cu; b=rl; $a$b
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?<![\w$.])(?P<name>[a-z_]\w{0,20})=[\"']?(?:cu|cur|wg|wge|bas|nca|eva|pyt|pyth|pytho"
-            r"|pow|powe|powersh)[\"']?(?=[\s;&])[\s\S]{0,400}?",
-            r"(?:\$\{?(?P=name)\}?[\"']{0,2}\$\{?[a-z_]|\$\{(?P=name)\}[a-z]|(?<!\w)(?P=name)\+=)",
-        ),
         "assembles a command from parts",
+        r"(?<![\w$.])(?P<name>[a-z_]\w{0,20})=[\"']?(?:cu|cur|wg|wge|bas|nca|eva|pyt|pyth|pytho"
+        r"|pow|powe|powersh)[\"']?(?=[\s;&])[\s\S]{0,400}?",
+        r"(?:\$\{?(?P=name)\}?[\"']{0,2}\$\{?[a-z_]|\$\{(?P=name)\}[a-z]|(?<!\w)(?P=name)\+=)",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"\beval[ \t]{1,3}[\"']?(?:\$\{?[a-z_]\w{0,30}\}?){2,9}(?![\w])"),
         "runs a command that is assembled from parts",
+        r"\beval[ \t]{1,3}[\"']?(?:\$\{?[a-z_]\w{0,30}\}?){2,9}(?![\w])",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:\$\(|`)[ ]?(?:printf|echo)[ ](?:-\w{1,3}[ ]|--[ ]|'?%b'?[ ]){0,2}[\"']?",
-            rf"{_LETTER_CODE}{{3}}",
-        ),
         "hides a command in numbers",
+        r"(?:\$\(|`)[ ]?(?:printf|echo)[ ](?:-\w{1,3}[ ]|--[ ]|'?%b'?[ ]){0,2}[\"']?",
+        rf"{_LETTER_CODE}{{3}}",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(rf"(?:^|[\s;|&(`=\"])\$'{_LETTER_CODE}{{3}}"),
         "hides a command in numbers",
+        rf"(?:^|[\s;|&(`=\"])\$'{_LETTER_CODE}{{3}}",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"(?<=[\w|])\$(?:\{ifs(?:%\?\?)?\}|ifs\$\d)[\w~/.$|-]"),
         "assembles a command without spaces",
+        r"(?<=[\w|])\$(?:\{ifs(?:%\?\?)?\}|ifs\$\d)[\w~/.$|-]",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"(?:^|[\s;|&(`])\{(?:curl|wget|nc|bash),[^{}\s]{3,200}\}"),
         "assembles a command without spaces",
+        r"(?:^|[\s;|&(`])\{(?:curl|wget|nc|bash),[^{}\s]{3,200}\}",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:^|[\s;|&(`\"'=])/(?:\?{3}/[\w?/]{1,16}[\w?]"
-            r"|bin/(?:b\?sh|ba\?h|bas\?|c\?t|ca\?|s\?))(?=[\s\"'`;|&)]|$)"
-        ),
         "hides the name of a program behind wildcards",
+        r"(?:^|[\s;|&(`\"'=])/(?:\?{3}/[\w?/]{1,16}[\w?]"
+        r"|bin/(?:b\?sh|ba\?h|bas\?|c\?t|ca\?|s\?))(?=[\s\"'`;|&)]|$)",
     ),
     # 'ev' + 'al'
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][^\"'\n]{1,60}[\"']){1,8})"),
         "assembles a function name from parts",
+        r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][^\"'\n]{1,60}[\"']){1,8})",
         accept=_is_dangerous,
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"\[(?P<parts>[\"'][\w./]{1,2}[\"'](?:,[ ]?[\"'][\w./]{1,2}[\"']){2,12})\]"),
         "assembles a command from letters",
+        r"\[(?P<parts>[\"'][\w./]{1,2}[\"'](?:,[ ]?[\"'][\w./]{1,2}[\"']){2,12})\]",
         accept=_is_dangerous,
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            rf"(?:\b(?:eval|{SHELL} -c)[^\n]{{0,12}}?(?:\$\(|`)[^\n)]{{0,200}}?"
-            r"(?<![\w-])rev(?![\w-])"
-            rf"|(?<![\w-])rev(?![\w-])[^\n|]{{0,200}}\|[ ]?{SHELL}(?![\w.-]))"
-        ),
         "runs a text that is written backwards",
+        rf"(?:\b(?:eval|{SHELL} -c)[^\n]{{0,12}}?(?:\$\(|`)[^\n)]{{0,200}}?"
+        r"(?<![\w-])rev(?![\w-])"
+        rf"|(?<![\w-])rev(?![\w-])[^\n|]{{0,200}}\|[ ]?{SHELL}(?![\w.-]))",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:(?:__import__|getattr|exec|eval|import_module)\([^\n]{0,60}?"
-            r"|(?:__dict__|globals\(\))\[[ ]?)[\"'][\w .()'\"+-]{1,80}[\"']\[::-1\]"
-        ),
         "hides a function name by writing it backwards",
+        r"(?:(?:__import__|getattr|exec|eval|import_module)\([^\n]{0,60}?"
+        r"|(?:__dict__|globals\(\))\[[ ]?)[\"'][\w .()'\"+-]{1,80}[\"']\[::-1\]",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:eval|require|function|exec|execsync|constructor|global(?:this)?\[|window\[)[ ]?\(?"
-            r"[^\n;{}]{0,120}?\.reverse\(\)\.join\("
-        ),
         "hides a function name by writing it backwards",
+        r"(?:eval|require|function|exec|execsync|constructor|global(?:this)?\[|window\[)[ ]?\(?"
+        r"[^\n;{}]{0,120}?\.reverse\(\)\.join\(",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:global|globalthis|window|getattr|require|process"
-            r"|module)[^\n]{0,20}?[\[(,][ ]?[\"']"
-            r"(?:\\x[4-7][0-9a-f]){3}"
-        ),
         "hides a function name in numbers",
+        r"(?:global|globalthis|window|getattr|require|process"
+        r"|module)[^\n]{0,20}?[\[(,][ ]?[\"']"
+        r"(?:\\x[4-7][0-9a-f]){3}",
     ),
     # Function names assembled from strings in PowerShell.
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:(?:\[char\][ ]?(?:0x)?\d{2,3}[ ]?\+[ ]?){2}\[char\]|\bcomspec\[[ ]?\d"
-            r"|[&.][ ]?\([ ]?[\"'](?:\{\d\}){2,12}[\"'][ ]?-f\b"
-            r"|[&.][ ]?\([ ]?[\"']\w{1,8}[\"'][ ]{0,3}\+[ ]{0,3}[\"']\w|\bi`e`?x\b|\bie`x\b)"
-        ),
         "assembles a command from parts",
+        r"(?:(?:\[char\][ ]?(?:0x)?\d{2,3}[ ]?\+[ ]?){2}\[char\]|\bcomspec\[[ ]?\d"
+        r"|[&.][ ]?\([ ]?[\"'](?:\{\d\}){2,12}[\"'][ ]?-f\b"
+        r"|[&.][ ]?\([ ]?[\"']\w{1,8}[\"'][ ]{0,3}\+[ ]{0,3}[\"']\w|\bi`e`?x\b|\bie`x\b)",
     ),
 )

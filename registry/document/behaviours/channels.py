@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from registry.document.behaviours.leaks import TOKEN_COMMAND
-from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
+from registry.document.behaviours.table import SECRET_FILE, anywhere, in_prose
 
 _LOOKUP: Final = r"\b(?:dig|nslookup|drill|ping|resolvectl|getent hosts|resolve-dnsname|host)[ ]"
 
@@ -50,44 +50,35 @@ def not_honest(match: re.Match[bytes]) -> bool:
 
 BEHAVIOURS: Final = (
     # DNS.
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            _LOOKUP,
-            r"[^\n]{0,80}?(?:\$\(|`)[^\n]{0,160}?(?:",
-            SECRET_FILE,
-            rf"|\bprintenv\b|\benv\b|{_ENCODED}|\${_SECRET_VARIABLE})[^\n]{{0,160}}?\.[\w${{-]",
-        ),
         "sends secrets in DNS queries",
+        _LOOKUP,
+        r"[^\n]{0,80}?(?:\$\(|`)[^\n]{0,160}?(?:",
+        SECRET_FILE,
+        rf"|\bprintenv\b|\benv\b|{_ENCODED}|\${_SECRET_VARIABLE})[^\n]{{0,160}}?\.[\w${{-]",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            rf"(?:{_ENCODED}|{TOKEN_COMMAND})[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?"
-            r"[$%]\{?\w{1,20}[^\s.]{0,12}\.[\w-]{1,40}\.\w"
-        ),
         "sends secrets in DNS queries",
+        rf"(?:{_ENCODED}|{TOKEN_COMMAND})[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?"
+        r"[$%]\{?\w{1,20}[^\s.]{0,12}\.[\w-]{1,40}\.\w",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:\benviron\b|process\.env|getenv|",
-            SECRET_FILE,
-            rf"|{_ENCODED})[\s\S]{{0,500}}?{_LOOKUP_CALL}[^\n]{{0,160}}?"
-            r"(?:[\"'`]\.[\w.-]{4,80}[\"'`]|\}\.[\w.-]{4,80}[\"'`]|%s?\.[\w.-]{4,80}[\"'`])",
-        ),
         "sends secrets in DNS queries",
+        r"(?:\benviron\b|process\.env|getenv|",
+        SECRET_FILE,
+        rf"|{_ENCODED})[\s\S]{{0,500}}?{_LOOKUP_CALL}[^\n]{{0,160}}?"
+        r"(?:[\"'`]\.[\w.-]{4,80}[\"'`]|\}\.[\w.-]{4,80}[\"'`]|%s?\.[\w.-]{4,80}[\"'`])",
     ),
-    Behaviour(
+    in_prose(
         "secret-asked",
-        pattern(
-            r"\b(?:encode|send|resolve|look up|query|put|split|exfiltrate"
-            r"|append)\b[^.\n]{0,100}?(?:",
-            rf"{SECRET_NAMED}[^\n]{{0,120}}?\b(?:dns|sub-?domains?)\b"
-            rf"|\b(?:dns|sub-?domains?)\b[^\n]{{0,80}}?{SECRET_NAMED})",
-        ),
         "tells the agent to send secrets in DNS queries",
-        where="prose",
+        r"\b(?:encode|send|resolve|look up|query|put|split|exfiltrate"
+        r"|append)\b[^.\n]{0,100}?(?:",
+        rf"{SECRET_NAMED}[^\n]{{0,120}}?\b(?:dns|sub-?domains?)\b"
+        rf"|\b(?:dns|sub-?domains?)\b[^\n]{{0,80}}?{SECRET_NAMED})",
         accept=lambda match: (
             not_honest(match)
             and re.search(
@@ -98,15 +89,12 @@ BEHAVIOURS: Final = (
         ),
     ),
     # Pictures.
-    Behaviour(
+    in_prose(
         "secret-sent",
-        pattern(
-            r"(?:!\[[^\]\n]{0,80}\]\([ ]?<?|<(?:img|iframe)\b[^>\n]{0,100}"
-            r"(?:src|href)=[\"']?|url\([\"']?)",
-            rf"https?://[^)\s\"']{{3,160}}?[?&=/]{_FILLED}",
-        ),
         "sends secrets in the address of a picture",
-        where="prose",
+        r"(?:!\[[^\]\n]{0,80}\]\([ ]?<?|<(?:img|iframe)\b[^>\n]{0,100}"
+        r"(?:src|href)=[\"']?|url\([\"']?)",
+        rf"https?://[^)\s\"']{{3,160}}?[?&=/]{_FILLED}",
         accept=lambda match: (
             re.search(
                 rb"shields\.io|badge\.fury|codecov|github\.com|githubusercontent|\.css|\.js[\"'?]"
@@ -116,31 +104,25 @@ BEHAVIOURS: Final = (
             is None
         ),
     ),
-    Behaviour(
+    in_prose(
         "secret-sent",
-        pattern(
-            r"\b(?:read|take|collect|encode|base64|append|insert|put|embed|fill|contents? of"
-            r"|value of)"
-            rf"\b[^\n]{{0,100}}?{SECRET_NAMED}[\s\S]{{0,260}}?"
-            r"(?:!\[[^\]\n]{0,80}\]\(|<img\b[^>\n]{0,60}src=[\"']?)https?://[^)\s\"']{3,120}"
-            r"(?:[?&][\w-]{1,20}=[^)\s\"']{0,60}|/[a-z_<{\[$]{3,40}\.(?:png|gif|svg|jpg))[)\"']",
-        ),
         "puts secrets into the address of a picture",
-        where="prose",
+        r"\b(?:read|take|collect|encode|base64|append|insert|put|embed|fill|contents? of"
+        r"|value of)"
+        rf"\b[^\n]{{0,100}}?{SECRET_NAMED}[\s\S]{{0,260}}?"
+        r"(?:!\[[^\]\n]{0,80}\]\(|<img\b[^>\n]{0,60}src=[\"']?)https?://[^)\s\"']{3,120}"
+        r"(?:[?&][\w-]{1,20}=[^)\s\"']{0,60}|/[a-z_<{\[$]{3,40}\.(?:png|gif|svg|jpg))[)\"']",
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"shields\.io|badge\.fury|codecov|github\.com", match[0]) is None
         ),
     ),
-    Behaviour(
+    in_prose(
         "secret-sent",
-        pattern(
-            r"(?:\b(?:image|picture|badge|pixel|img|hyperlink|link)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
-            r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
-            rf"|followed by|carr(?:ies|ying)|contain(?:s|ing)|is)\b[^\n]{{0,80}}?{SECRET_NAMED})",
-        ),
         "sends secrets in an address",
-        where="prose",
+        r"(?:\b(?:image|picture|badge|pixel|img|hyperlink|link)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
+        r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
+        rf"|followed by|carr(?:ies|ying)|contain(?:s|ing)|is)\b[^\n]{{0,80}}?{SECRET_NAMED})",
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"encod|base64|append|replac|fill|carr|value|contents?", match[0])
@@ -148,16 +130,13 @@ BEHAVIOURS: Final = (
             and re.search(rb"[?&]\w{1,20}=", match[0]) is not None
         ),
     ),
-    Behaviour(
+    in_prose(
         "secret-sent",
-        pattern(
-            r"(?:<img\b[^>\n]{0,60}src=[\"']?|!\[[^\]\n]{0,80}\]\(|\b(?:logo|icon|image|picture|badge|link)\b"
-            r"[^\n]{0,60}?)https?://[^\s)]{3,160}[^\n]{0,80}?(?:\+|\bplus\b|followed by"
-            r"|in place of|\bwith\b"
-            rf"|\bwhere\b|\breplac\w{{1,4}})[^\n]{{0,60}}?(?:{SECRET_NAMED}|\bsecret\b)"
-        ),
         "puts secrets into an address",
-        where="prose",
+        r"(?:<img\b[^>\n]{0,60}src=[\"']?|!\[[^\]\n]{0,80}\]\(|\b(?:logo|icon|image|picture|badge|link)\b"
+        r"[^\n]{0,60}?)https?://[^\s)]{3,160}[^\n]{0,80}?(?:\+|\bplus\b|followed by"
+        r"|in place of|\bwith\b"
+        rf"|\bwhere\b|\breplac\w{{1,4}})[^\n]{{0,60}}?(?:{SECRET_NAMED}|\bsecret\b)",
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"[?&][\w-]{1,20}=|encod|base64|\bhex\b|\+|append|followed by", match[0])
@@ -166,53 +145,44 @@ BEHAVIOURS: Final = (
         ),
     ),
     # Mail, git and comments.
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:(?:cat|tar|zip|base64|gpg|printenv|env|head|tail)\b[^\n|]{0,160}?(?:",
-            SECRET_FILE,
-            r"|(?<=env))[^\n|]{0,120}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:mail|mailx|mutt|sendmail|msmtp"
-            r"|swaks)\b|(?:mail|mailx|mutt|swaks|mpack)[ ][^\n]{0,160}?(?:<|-a"
-            r"|--attach)[ ]?[^\n]{0,60}?",
-            SECRET_FILE,
-            r")",
-        ),
         "mails a file that holds secrets",
+        r"(?:(?:cat|tar|zip|base64|gpg|printenv|env|head|tail)\b[^\n|]{0,160}?(?:",
+        SECRET_FILE,
+        r"|(?<=env))[^\n|]{0,120}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:mail|mailx|mutt|sendmail|msmtp"
+        r"|swaks)\b|(?:mail|mailx|mutt|swaks|mpack)[ ][^\n]{0,160}?(?:<|-a"
+        r"|--attach)[ ]?[^\n]{0,60}?",
+        SECRET_FILE,
+        r")",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:open|read_text|read_bytes|readfilesync|readfile|path|join"
-            r"|expanduser)[ (][^\n]{0,100}?",
-            SECRET_FILE,
-            r"[\s\S]{0,700}?(?:smtplib|nodemailer|sendmail|send_message)",
-        ),
         "reads a file that holds secrets, and sends mail",
+        r"(?:open|read_text|read_bytes|readfilesync|readfile|path|join"
+        r"|expanduser)[ (][^\n]{0,100}?",
+        SECRET_FILE,
+        r"[\s\S]{0,700}?(?:smtplib|nodemailer|sendmail|send_message)",
         accept=lambda match: re.search(rb"load_dotenv|dotenv|```\n", match[0]) is None,
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:git[ ]add[ ][^\n]{0,20}(?:-f|--force)[ ][^\n]{0,60}?",
-            SECRET_FILE,
-            r"[\s\S]{0,300}?git[ ]push|gh[ ](?:gist[ ]create|issue[ ](?:create|comment)"
-            r"|pr[ ]comment"
-            r"|release[ ]upload)[^\n]{0,160}?(?:\$\((?:cat|base64|env|printenv)[^\n]{0,60}?)?(?:",
-            SECRET_FILE,
-            r"|\$\((?:printenv|env)\b))",
-        ),
         "publishes a file that holds secrets",
+        r"(?:git[ ]add[ ][^\n]{0,20}(?:-f|--force)[ ][^\n]{0,60}?",
+        SECRET_FILE,
+        r"[\s\S]{0,300}?git[ ]push|gh[ ](?:gist[ ]create|issue[ ](?:create|comment)"
+        r"|pr[ ]comment"
+        r"|release[ ]upload)[^\n]{0,160}?(?:\$\((?:cat|base64|env|printenv)[^\n]{0,60}?)?(?:",
+        SECRET_FILE,
+        r"|\$\((?:printenv|env)\b))",
     ),
-    Behaviour(
+    in_prose(
         "secret-asked",
-        pattern(
-            r"\b(?:make|create|publish|open|post|push|write)\b[^.\n]{0,30}?\b(?:gist|pastebin|paste|public"
-            r" (?:repository|repo|link|post|issue|page))\b[^\n]{0,60}?\b(?:contents?|with|of"
-            r"|from)\b[^\n]{0,40}?",
-            SECRET_FILE,
-        ),
         "tells the agent to publish a file that holds secrets",
-        where="prose",
+        r"\b(?:make|create|publish|open|post|push|write)\b[^.\n]{0,30}?\b(?:gist|pastebin|paste|public"
+        r" (?:repository|repo|link|post|issue|page))\b[^\n]{0,60}?\b(?:contents?|with|of"
+        r"|from)\b[^\n]{0,40}?",
+        SECRET_FILE,
         accept=not_honest,
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern
+from registry.document.behaviours.table import in_prose
 
 _USER: Final = r"\b(?:users?|humans?|anyone|anybody|owner|operator|person|customer|people)\b"
 _SAY: Final = (
@@ -106,109 +106,93 @@ def _is_risky(match: re.Match[bytes]) -> bool:
 
 BEHAVIOURS: Final = (
     # Risky actions that are hidden from the user.
-    Behaviour(
+    in_prose(
         "hidden-action",
-        pattern(_KEPT),
         "hides a risky action from the user",
-        where="prose",
+        _KEPT,
         accept=_is_risky,
     ),
-    Behaviour(
+    in_prose(
         "hidden-action",
-        pattern(
-            r"(?:<!--|\[(?://|comment)\]:[ ]?#[ ]?[(\"']"
-            r"|<\w{1,8}[^<>]{0,100}(?:display[ ]?:[ ]?none"
-            r"|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?[01](?:px|pt)?\b|opacity[ ]?:[ ]?0\b"
-            r"|color[ ]?:[ ]?"
-            r"(?:white|transparent|#fff))[^<>]{0,100}>)(?:(?!-->)[^<]){0,300}?\b(?:assistants?|agents?|claude"
-            r"|ai|models?|llms?|you)\b(?:(?!-->)[^<]){0,200}?\b(?:upload|send|post|exfiltrate|forward|fetch"
-            r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
-            r"|\.ssh\b|\bcredentials\b|\benvironment variables\b|\bapi keys?\b"
-            r"|\bprivate keys?\b|mcp\.json|settings\.json)"
-        ),
         "contains an instruction that readers don't see",
-        where="prose",
+        r"(?:<!--|\[(?://|comment)\]:[ ]?#[ ]?[(\"']"
+        r"|<\w{1,8}[^<>]{0,100}(?:display[ ]?:[ ]?none"
+        r"|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?[01](?:px|pt)?\b|opacity[ ]?:[ ]?0\b"
+        r"|color[ ]?:[ ]?"
+        r"(?:white|transparent|#fff))[^<>]{0,100}>)(?:(?!-->)[^<]){0,300}?\b(?:assistants?|agents?|claude"
+        r"|ai|models?|llms?|you)\b(?:(?!-->)[^<]){0,200}?\b(?:upload|send|post|exfiltrate|forward|fetch"
+        r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
+        r"|\.ssh\b|\bcredentials\b|\benvironment variables\b|\bapi keys?\b"
+        r"|\bprivate keys?\b|mcp\.json|settings\.json)",
     ),
     # Any action that is hidden from the user.
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:do not|don't|dont|never|without|avoid|must not|should not|shouldn't|not to"
-            r"|no need to)[ ](?:\w{1,12}[ ]){0,2}?",
-            rf"(?:{_SAY})(?:(?=[^.\n]{{0,60}}{_USER})[^.\n]{{0,70}}?{_DEED}"
-            rf"|[^.\n]{{0,40}}{_DEED}[^.\n]{{0,60}}{_USER})",
-        ),
         "hides something from the user",
-        where="prose",
+        r"(?:do not|don't|dont|never|without|avoid|must not|should not|shouldn't|not to"
+        r"|no need to)[ ](?:\w{1,12}[ ]){0,2}?",
+        rf"(?:{_SAY})(?:(?=[^.\n]{{0,60}}{_USER})[^.\n]{{0,70}}?{_DEED}"
+        rf"|[^.\n]{{0,40}}{_DEED}[^.\n]{{0,60}}{_USER})",
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:without (?:the )?(?:users?|humans?|owners?|operators?|anyone|people)(?:'s"
-            r"|')? ?(?:knowing|knowledge|noticing|awareness|being (?:aware|told|informed)|seeing)"
-            r"|(?:users?|humans?|operators?|owners?) (?:should|must|need|does|do|may|shall|will"
-            r"|is|are)(?:n't|[ ]not| never)(?:[ ]need to| to| have to)? ?(?:know|see (?:this|it"
-            r"|that)|notice|be (?:told|informed|aware|shown)|find out|learn|aware)"
-            r"(?<!\bdo not know)(?<!\bdon't know)(?<!doesn't know)(?<!does not know)(?<!n't "
-            r"notice)(?<!not notice)(?<!not aware)"
-            r"|without (?:telling|informing|notifying|alerting"
-            r"|asking or telling) (?:the )?(?:users?|humans?|anyone|anybody|operator|owner))",
-        ),
         "hides something from the user",
-        where="prose",
+        r"(?:without (?:the )?(?:users?|humans?|owners?|operators?|anyone|people)(?:'s"
+        r"|')? ?(?:knowing|knowledge|noticing|awareness|being (?:aware|told|informed)|seeing)"
+        r"|(?:users?|humans?|operators?|owners?) (?:should|must|need|does|do|may|shall|will"
+        r"|is|are)(?:n't|[ ]not| never)(?:[ ]need to| to| have to)? ?(?:know|see (?:this|it"
+        r"|that)|notice|be (?:told|informed|aware|shown)|find out|learn|aware)"
+        r"(?<!\bdo not know)(?<!\bdon't know)(?<!doesn't know)(?<!does not know)(?<!n't "
+        r"notice)(?<!not notice)(?<!not aware)"
+        r"|without (?:telling|informing|notifying|alerting"
+        r"|asking or telling) (?:the )?(?:users?|humans?|anyone|anybody|operator|owner))",
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:(?:keep|hide|conceal|(?:keep|stay|remain)s? hidden) (?:this|it|that|these|them"
-            r"|all of this|the \w{1,20})? ?(?:\w{1,12} ){0,2}?(?:from"
-            r"|out of sight of) (?:the )?(?:human|user|operator|owner|anyone)"
-            r"|(?:keep|leave|omit) (?:this|it|that|them|these|any mention)[^.\n]{0,40}(?:out of"
-            r"|from) (?:your|the|any) (?:\w{1,10} )?(?:summary|report|reply|answer|logs?|response"
-            r"|output|transcript)"
-            r"|leave (?:it|this|that|them|these|this step|the step) out of (?:your|the|any)\b"
-            r"|(?:do not|don't|never) (?:list|include|mention|show|record) (?:it|this|them|these)"
-            r"[^.\n]{0,20}(?:among|in|with) (?:your|the) (?:\w{1,12} )?(?:commands|summary|report"
-            r"|reply|answer|changes|changed files|steps|response|commit message|diff)"
-            r"|(?:secretly|covertly|surreptitiously) (?:\w{1,12} )?(?:run|execute|send|upload"
-            r"|install|download|add|append|include|copy|read|collect|write|fetch|forward|record)"
-            r"|(?:silently|quietly|discreetly|invisibly) (?:and \w{1,12} )?(?:send\b|upload"
-            r"|exfiltrate|forward|transmit|post|copy (?:the|all|every)|collect|append|add (?:this"
-            r"|the following)|execute (?:the|this|it)|run (?:the following|this|it))"
-            r"|(?:do|run|perform|execute|send|upload|carry)\b(?: (?:this|it|that|the \w{1,20}"
-            r"|them|out|these|all of it)){0,3} (?:quietly|secretly|discreetly|covertly)\b"
-            r"|(?:as though|as if) nothing (?:had )?happened)",
-        ),
         "tells the agent to act without the user's knowledge",
-        where="prose",
+        r"(?:(?:keep|hide|conceal|(?:keep|stay|remain)s? hidden) (?:this|it|that|these|them"
+        r"|all of this|the \w{1,20})? ?(?:\w{1,12} ){0,2}?(?:from"
+        r"|out of sight of) (?:the )?(?:human|user|operator|owner|anyone)"
+        r"|(?:keep|leave|omit) (?:this|it|that|them|these|any mention)[^.\n]{0,40}(?:out of"
+        r"|from) (?:your|the|any) (?:\w{1,10} )?(?:summary|report|reply|answer|logs?|response"
+        r"|output|transcript)"
+        r"|leave (?:it|this|that|them|these|this step|the step) out of (?:your|the|any)\b"
+        r"|(?:do not|don't|never) (?:list|include|mention|show|record) (?:it|this|them|these)"
+        r"[^.\n]{0,20}(?:among|in|with) (?:your|the) (?:\w{1,12} )?(?:commands|summary|report"
+        r"|reply|answer|changes|changed files|steps|response|commit message|diff)"
+        r"|(?:secretly|covertly|surreptitiously) (?:\w{1,12} )?(?:run|execute|send|upload"
+        r"|install|download|add|append|include|copy|read|collect|write|fetch|forward|record)"
+        r"|(?:silently|quietly|discreetly|invisibly) (?:and \w{1,12} )?(?:send\b|upload"
+        r"|exfiltrate|forward|transmit|post|copy (?:the|all|every)|collect|append|add (?:this"
+        r"|the following)|execute (?:the|this|it)|run (?:the following|this|it))"
+        r"|(?:do|run|perform|execute|send|upload|carry)\b(?: (?:this|it|that|the \w{1,20}"
+        r"|them|out|these|all of it)){0,3} (?:quietly|secretly|discreetly|covertly)\b"
+        r"|(?:as though|as if) nothing (?:had )?happened)",
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:no (?:le )?(?:informes|digas|menciones|avises|reveles|notifiques|muestres"
-            r"|cuentes|comuniques)\b[^.\n]{0,60}usuario"
-            r"|sin (?:que (?:el )?usuario (?:lo )?(?:sepa|note|vea)|informar al usuario"
-            r"|avisar al usuario|decirle al usuario)|(?:el )?usuario no debe (?:saber|ver"
-            r"|enterarse)"
-            r"|n'informe[zs]? (?:pas|jamais|rien)\b[^.\n]{0,40}utilisateur"
-            r"|ne (?:\w{1,3} )?(?:dites|dis|informe[zs]?|mentionne[zs]?|r.v.le[zs]?|pr.vene[zs]?"
-            r"|pr.viens|signale[zs]?|montre[zs]?|parle[zs]?)\b[^.\n]{0,20} (?:pas|rien"
-            r"|jamais)\b[^.\n]{0,60}utilisateur|(?:sans (?:en )?(?:informer|pr.venir|avertir"
-            r"|le dire .) (?:. )?l'utilisateur|n'en parle[zs]?\b[^.\n]{0,30}utilisateur"
-            r"|. l'insu de l'utilisateur"
-            r"|utilisateur ne doit (?:pas|rien|jamais))"
-            r"|(?:sag|sage|erw.hne|informiere|verrate|zeige|teile|melde"
-            r"|berichte)[^.\n]{0,60}(?:benutzer|nutzer|anwender)[^.\n]{0,40}\b(?:nicht|nichts|nie"
-            r"|niemals)\b|(?:ohne (?:dass )?(?:der|den|dem) (?:benutzer|nutzer"
-            r"|anwender)[^.\n]{0,30}(?:merkt|wei.|informieren|bemerkt|sagen|davon))|(?:benutzer"
-            r"|nutzer|anwender) (?:darf|soll|muss)[^.\n]{0,30}\b(?:nicht"
-            r"|nichts)\b[^.\n]{0,20}(?:erfahren|wissen|sehen|merken)"
-            r"|n.o (?:conte|diga|informe|mencione|revele|avise|notifique|mostre"
-            r"|fale)\b[^.\n]{0,60}usu.rio|sem (?:que o usu.rio (?:saiba|perceba|veja)"
-            r"|informar o usu.rio|avisar o usu.rio|o conhecimento do usu.rio)|usu.rio n.o (?:deve"
-            r"|precisa) (?:saber|ver))",
-        ),
         "hides something from the user",
-        where="prose",
+        r"(?:no (?:le )?(?:informes|digas|menciones|avises|reveles|notifiques|muestres"
+        r"|cuentes|comuniques)\b[^.\n]{0,60}usuario"
+        r"|sin (?:que (?:el )?usuario (?:lo )?(?:sepa|note|vea)|informar al usuario"
+        r"|avisar al usuario|decirle al usuario)|(?:el )?usuario no debe (?:saber|ver"
+        r"|enterarse)"
+        r"|n'informe[zs]? (?:pas|jamais|rien)\b[^.\n]{0,40}utilisateur"
+        r"|ne (?:\w{1,3} )?(?:dites|dis|informe[zs]?|mentionne[zs]?|r.v.le[zs]?|pr.vene[zs]?"
+        r"|pr.viens|signale[zs]?|montre[zs]?|parle[zs]?)\b[^.\n]{0,20} (?:pas|rien"
+        r"|jamais)\b[^.\n]{0,60}utilisateur|(?:sans (?:en )?(?:informer|pr.venir|avertir"
+        r"|le dire .) (?:. )?l'utilisateur|n'en parle[zs]?\b[^.\n]{0,30}utilisateur"
+        r"|. l'insu de l'utilisateur"
+        r"|utilisateur ne doit (?:pas|rien|jamais))"
+        r"|(?:sag|sage|erw.hne|informiere|verrate|zeige|teile|melde"
+        r"|berichte)[^.\n]{0,60}(?:benutzer|nutzer|anwender)[^.\n]{0,40}\b(?:nicht|nichts|nie"
+        r"|niemals)\b|(?:ohne (?:dass )?(?:der|den|dem) (?:benutzer|nutzer"
+        r"|anwender)[^.\n]{0,30}(?:merkt|wei.|informieren|bemerkt|sagen|davon))|(?:benutzer"
+        r"|nutzer|anwender) (?:darf|soll|muss)[^.\n]{0,30}\b(?:nicht"
+        r"|nichts)\b[^.\n]{0,20}(?:erfahren|wissen|sehen|merken)"
+        r"|n.o (?:conte|diga|informe|mencione|revele|avise|notifique|mostre"
+        r"|fale)\b[^.\n]{0,60}usu.rio|sem (?:que o usu.rio (?:saiba|perceba|veja)"
+        r"|informar o usu.rio|avisar o usu.rio|o conhecimento do usu.rio)|usu.rio n.o (?:deve"
+        r"|precisa) (?:saber|ver))",
     ),
 )

@@ -3,14 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import (
-    ADDRESS,
-    LOCAL,
-    RUNNER,
-    SHELL,
-    Behaviour,
-    pattern,
-)
+from registry.document.behaviours.table import ADDRESS, LOCAL, RUNNER, SHELL, anywhere
 
 # A file name, or a variable that contains a file name.
 _FILE: Final = r"[\w./~$%{}\\-]{2,80}"
@@ -49,89 +42,73 @@ _FETCHED_FROM: Final = (
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F
     *(
-        Behaviour(
+        anywhere(
             code,
-            pattern(
-                rf"{_FETCHERS}\b(?=[^\n]{{0,300}}{address})[^\n]{{0,250}}?",
-                r"[ \t](?:-\w{0,8}o|--output(?:-document)?|-outfile|>)[ =\t]{0,3}[\"']?",
-                rf"(?P<file>{_FILE})(?=[\s\"'`;&|)])[\"']?[\s\S]{{0,400}}?",
-                rf"{_RUN_FILE}(?P=file)(?![\w.-])",
-            ),
             "downloads a file and runs it",
+            rf"{_FETCHERS}\b(?=[^\n]{{0,300}}{address})[^\n]{{0,250}}?",
+            r"[ \t](?:-\w{0,8}o|--output(?:-document)?|-outfile|>)[ =\t]{0,3}[\"']?",
+            rf"(?P<file>{_FILE})(?=[\s\"'`;&|)])[\"']?[\s\S]{{0,400}}?",
+            rf"{_RUN_FILE}(?P=file)(?![\w.-])",
         )
         for code, address in _FETCHED_FROM
     ),
     # wget URL/F; sh F
     *(
-        Behaviour(
+        anywhere(
             code,
-            pattern(
-                rf"(?:wget|curl[ \t]{{1,3}}-\w{{0,6}}o)\b(?=[^\n]{{0,300}}{address})"
-                rf"[^\n]{{0,250}}?://[^\s\"'`]{{1,200}}/",
-                r"(?P<file>[\w.-]{2,60})[\"'`]?\s[\s\S]{0,300}?",
-                rf"{_RUN_FILE}(?P=file)(?![\w.-])",
-            ),
             "downloads a file and runs it",
+            rf"(?:wget|curl[ \t]{{1,3}}-\w{{0,6}}o)\b(?=[^\n]{{0,300}}{address})"
+            rf"[^\n]{{0,250}}?://[^\s\"'`]{{1,200}}/",
+            r"(?P<file>[\w.-]{2,60})[\"'`]?\s[\s\S]{0,300}?",
+            rf"{_RUN_FILE}(?P=file)(?![\w.-])",
         )
         for code, address in _FETCHED_FROM
     ),
     # Downloads that a shell runs without a pipe, such as sh -c "$(curl http://address)".
-    Behaviour(
+    anywhere(
         "untraceable-execution",
-        pattern(
-            rf"{_FETCHERS}\b[^\n|]{{0,200}}{_UNTRACEABLE}[^\n|]{{0,120}}\|[ \t]{{0,4}}",
-            rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
-            rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
-        ),
         "runs downloaded code unchecked",
+        rf"{_FETCHERS}\b[^\n|]{{0,200}}{_UNTRACEABLE}[^\n|]{{0,120}}\|[ \t]{{0,4}}",
+        rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
+        rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
     ),
-    Behaviour(
+    anywhere(
         "untraceable-execution",
-        pattern(
-            rf"(?:{SHELL}|eval|source|python3?|exec"
-            rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
-            rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
-        ),
         "runs downloaded code unchecked",
+        rf"(?:{SHELL}|eval|source|python3?|exec"
+        rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
+        rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
     ),
     # Python and JavaScript code that is fetched, then run.
-    Behaviour(
+    anywhere(
         "download-then-run",
-        pattern(
-            r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ ]?)?",
-            r"(?P<file>['\"]?[\w./~\\-]{2,80}+)[\s\S]{0,500}?",
-            r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)['\"]?",
-        ),
         "downloads a file and runs it",
+        r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ ]?)?",
+        r"(?P<file>['\"]?[\w./~\\-]{2,80}+)[\s\S]{0,500}?",
+        r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)['\"]?",
     ),
     # Commands that can't be undone.
-    Behaviour(
+    anywhere(
         "destructive-command",
-        pattern(
-            r"(?:rm[ ]{1,2}(?:-\w{1,4}[ ]{1,2}|--[\w-]{4,20}[ ]{1,2}){1,3}[\"']?(?:/|~/?|\$home/?"
-            r"|\$\{home\}/?|/\*|~/\*|\*|/home|/users)[\"']?(?=[ \n;&|`)]|--|$)(?![ ]{0,2}\.)"
-            r"|rmtree\([ ]?(?:os\.path\.expanduser\([\"']~/?[\"']\)|(?:pathlib\.)?path\.home\(\)"
-            r"|[\"']/[\"'])[ ]?[,)])",
-        ),
         "deletes a whole home folder or disk",
+        r"(?:rm[ ]{1,2}(?:-\w{1,4}[ ]{1,2}|--[\w-]{4,20}[ ]{1,2}){1,3}[\"']?(?:/|~/?|\$home/?"
+        r"|\$\{home\}/?|/\*|~/\*|\*|/home|/users)[\"']?(?=[ \n;&|`)]|--|$)(?![ ]{0,2}\.)"
+        r"|rmtree\([ ]?(?:os\.path\.expanduser\([\"']~/?[\"']\)|(?:pathlib\.)?path\.home\(\)"
+        r"|[\"']/[\"'])[ ]?[,)])",
         accept=_not_a_string,
     ),
-    Behaviour(
+    anywhere(
         "destructive-command",
-        pattern(
-            r"(?:dd[ ][^\n]{0,60}of=/dev/(?:sd|nvme|disk|hd|xvd)\w"
-            r"|mkfs(?:\.\w{2,6})?[ ][^\n]{0,30}/dev/(?:sd|nvme|hd)\w"
-            r"|history[ ]-c\w{0,2}\b(?=[\s;&`])|wipefs[ ][^\n]{0,20}/dev/|vssadmin[ ]delete"
-            r"|wevtutil[ ]cl\b)",
-        ),
         "destroys data or logs",
+        r"(?:dd[ ][^\n]{0,60}of=/dev/(?:sd|nvme|disk|hd|xvd)\w"
+        r"|mkfs(?:\.\w{2,6})?[ ][^\n]{0,30}/dev/(?:sd|nvme|hd)\w"
+        r"|history[ ]-c\w{0,2}\b(?=[\s;&`])|wipefs[ ][^\n]{0,20}/dev/|vssadmin[ ]delete"
+        r"|wevtutil[ ]cl\b)",
     ),
-    Behaviour(
+    anywhere(
         "destructive-command",
-        pattern(
-            r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
-            r"|histfile=/dev/null)",
-        ),
         "removes logs or the shell history",
+        r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
+        r"|histfile=/dev/null)",
     ),
 )

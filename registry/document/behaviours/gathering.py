@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import LOCAL, Behaviour, pattern
+from registry.document.behaviours.table import LOCAL, anywhere, in_prose
 
 _KEPT: Final = (
     r"(?:\.npmrc|\.yarnrc|\.git-credentials|\.docker/config\.json|\.netrc|\.pypirc|\.pgpass"
@@ -37,359 +37,278 @@ def _asked(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(rf"{_SEVERAL}[\s\S]{{0,900}}?{_SENDS}"),
         "reads a file that holds secrets, and sends data",
+        rf"{_SEVERAL}[\s\S]{{0,900}}?{_SENDS}",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(rf"{_SENDS}[\s\S]{{0,900}}?{_SEVERAL}"),
         "sends data, and reads files that hold secrets",
+        rf"{_SENDS}[\s\S]{{0,900}}?{_SEVERAL}",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:read|open|readfile|readfilesync|read_text|readalltext|get-content|fs::read)[ (]"
-            rf"[^\n]{{0,100}}?{_KEPT}[\s\S]{{0,400}}?{_SENDS}"
-        ),
         "reads secrets and sends them",
+        r"(?:read|open|readfile|readfilesync|read_text|readalltext|get-content|fs::read)[ (]"
+        rf"[^\n]{{0,100}}?{_KEPT}[\s\S]{{0,400}}?{_SENDS}",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:tcpstream::connect|http\.post|net::http|urlopen|fetch)\([\s\S]{0,400}?"
-            rf"(?:read|open|readfile|read_text|fs::read)\([^\n]{{0,100}}?{_KEPT}"
-        ),
         "reads secrets and sends them",
+        r"(?:tcpstream::connect|http\.post|net::http|urlopen|fetch)\([\s\S]{0,400}?"
+        rf"(?:read|open|readfile|read_text|fs::read)\([^\n]{{0,100}}?{_KEPT}",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            rf"\b(?:cat|tar|base64|gzip)\s[\s\S]{{0,160}}?{_KEPT}[\s\S]{{0,160}}?(?:wget\b[\s\S]"
-            r"{0,80}?--post-(?:file|data)|curl\b[\s\S]{0,80}?\s(?:-d|-t|-f|--data\S{0,10}"
-            r"|--upload-file)[ =]?@?[-/])",
-        ),
         "sends secrets",
+        rf"\b(?:cat|tar|base64|gzip)\s[\s\S]{{0,160}}?{_KEPT}[\s\S]{{0,160}}?(?:wget\b[\s\S]"
+        r"{0,80}?--post-(?:file|data)|curl\b[\s\S]{0,80}?\s(?:-d|-t|-f|--data\S{0,10}"
+        r"|--upload-file)[ =]?@?[-/])",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            rf"\bcurl\b[^\n]{{0,200}}?(?:\$\(|`)[^)\n]{{1,80}}?\bcat[ ][^)\n]{{0,40}}?{_KEPT}",
-        ),
         "sends secrets",
+        rf"\bcurl\b[^\n]{{0,200}}?(?:\$\(|`)[^)\n]{{1,80}}?\bcat[ ][^)\n]{{0,40}}?{_KEPT}",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"tojson\([ ]?secrets[ ]?\)[\s\S]{0,600}?(?:curl|wget|fetch|invoke-webrequest)\b",
-        ),
         "sends all secrets of a pipeline",
+        r"tojson\([ ]?secrets[ ]?\)[\s\S]{0,600}?(?:curl|wget|fetch|invoke-webrequest)\b",
     ),
-    Behaviour(
+    in_prose(
         "secret-sent",
-        pattern(
-            r"\bvalues?[ ]of[ \n][^.\n]{0,80}?_(?:api_)?(?:key|token|secret)\b[\s\S]{0,300}?"
-            r"\b(?:parameter|query|url|address|link|image)\b[\s\S]{0,200}?https?://",
-        ),
         "puts secrets into an address",
-        where="prose",
+        r"\bvalues?[ ]of[ \n][^.\n]{0,80}?_(?:api_)?(?:key|token|secret)\b[\s\S]{0,300}?"
+        r"\b(?:parameter|query|url|address|link|image)\b[\s\S]{0,200}?https?://",
         accept=_asked,
     ),
-    Behaviour(
+    anywhere(
         "hidden-action",
-        pattern(
-            r"\bread\b[^\n]{0,80}?(?:id_rsa|\.ssh/|\.aws/|\.env\b)[\s\S]"
-            r"{0,400}?\b(?:do not|don't|never)[ ](?:mention|tell|inform)[ ](?:it|this|that|the user"
-            r"|you)\b",
-        ),
         "reads secrets and hides that from the user",
+        r"\bread\b[^\n]{0,80}?(?:id_rsa|\.ssh/|\.aws/|\.env\b)[\s\S]"
+        r"{0,400}?\b(?:do not|don't|never)[ ](?:mention|tell|inform)[ ](?:it|this|that|the user"
+        r"|you)\b",
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"\bread[ ](?:-\w{1,4}[ ]){0,3}-\w{0,3}s\w{0,3}\b[^\n]{0,200}?(?:\n[^\n]{0,200}?)?"
-            r"\|[ ]?(?:curl|wget|nc)\b"
-        ),
         "asks for a password and sends it",
+        r"\bread[ ](?:-\w{1,4}[ ]){0,3}-\w{0,3}s\w{0,3}\b[^\n]{0,200}?(?:\n[^\n]{0,200}?)?"
+        r"\|[ ]?(?:curl|wget|nc)\b",
     ),
-    Behaviour(
+    in_prose(
         "secret-asked",
-        pattern(
-            r"\b(?:ask|request|prompt|collect|obtain|have|get)\b[^.\n]{0,60}?"
-            r"\b(?:seed|recovery|mnemonic|backup)[ -]?(?:phrase|words)\b",
-        ),
         "asks for the key or seed phrase of a wallet",
-        where="prose",
+        r"\b(?:ask|request|prompt|collect|obtain|have|get)\b[^.\n]{0,60}?"
+        r"\b(?:seed|recovery|mnemonic|backup)[ -]?(?:phrase|words)\b",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "secret-asked",
-        pattern(
-            r"\b(?:open|read|collect|gather|search|scan|find|copy|look (?:through|into|for))\b"
-            r"[^.\n]{0,120}?(?:\.kdbx|1pux|bitwarden|keepass|lastpass|password[- ]manager (?:export"
-            r"|vault|database)s?|saved (?:browser )?passwords)",
-        ),
         "reads the passwords of a password manager",
-        where="prose",
+        r"\b(?:open|read|collect|gather|search|scan|find|copy|look (?:through|into|for))\b"
+        r"[^.\n]{0,120}?(?:\.kdbx|1pux|bitwarden|keepass|lastpass|password[- ]manager (?:export"
+        r"|vault|database)s?|saved (?:browser )?passwords)",
         accept=_asked,
     ),
-    Behaviour(
+    anywhere(
         "persistence",
-        pattern(
-            r"(?:\balias (?:sudo|ssh|su|passwd)=|(?:^|[\s;])(?:sudo|su|passwd)\(\)[ ]{0,2}\{)"
-            r"[\s\S]{0,300}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
-        ),
         "replaces a command that asks for a password",
+        r"(?:\balias (?:sudo|ssh|su|passwd)=|(?:^|[\s;])(?:sudo|su|passwd)\(\)[ ]{0,2}\{)"
+        r"[\s\S]{0,300}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
     ),
-    Behaviour(
+    anywhere(
         "files-sent",
-        pattern(
-            rf"git[ ](?:-c[ ]\S{{1,60}}[ ])?push[ ][^\n]{{0,120}}?https?://(?!{LOCAL})[^\n]{{3,200}}?"
-            r"(?:>[ ]?/dev/null|&>|2>&1)",
-        ),
         "pushes to another server without the user's knowledge",
+        rf"git[ ](?:-c[ ]\S{{1,60}}[ ])?push[ ][^\n]{{0,120}}?https?://(?!{LOCAL})[^\n]{{3,200}}?"
+        r"(?:>[ ]?/dev/null|&>|2>&1)",
     ),
-    Behaviour(
+    anywhere(
         "files-sent",
-        pattern(
-            r"git[ ]clone[ ][^\n]{0,120}?https?://[^\n]{3,200}?[;&][ ]?(?:cp|mv)[ ][^\n]{0,200}?"
-            r"git[ ][^\n]{0,60}?commit[^\n]{0,100}?push\b",
-        ),
         "pushes files to an unknown repository",
+        r"git[ ]clone[ ][^\n]{0,120}?https?://[^\n]{3,200}?[;&][ ]?(?:cp|mv)[ ][^\n]{0,200}?"
+        r"git[ ][^\n]{0,60}?commit[^\n]{0,100}?push\b",
     ),
-    Behaviour(
+    in_prose(
         "conversation-sent",
-        pattern(
-            r"\b(?:pass|include|send|attach|provide|put)\b[^.\n]{0,20}?"
-            r"\b(?:full|whole|entire|complete|verbatim)[ ](?:conversation|chat|transcript|dialogue"
-            r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
-            r"|context|contents?|standard input|stdin)\b",
-        ),
         "sends the conversation away",
-        where="prose",
+        r"\b(?:pass|include|send|attach|provide|put)\b[^.\n]{0,20}?"
+        r"\b(?:full|whole|entire|complete|verbatim)[ ](?:conversation|chat|transcript|dialogue"
+        r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
+        r"|context|contents?|standard input|stdin)\b",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "conversation-sent",
-        pattern(
-            r"(?:\buser's messages\b|\byour answers\b|\bwhat was said\b|\bchat so far\b"
-            r"|\bwhat (?:the|your) user (?:has |have )?(?:so far )?(?:written|wrote|said|typed"
-            r"|asked|told)\b)[^.]{0,120}?"
-            r"\b(?:post|send|upload|forward|submit|request|open|fetch|call|visit|load)\b"
-            r"[^.]{0,60}?https?://",
-        ),
         "sends the conversation away",
-        where="prose",
+        r"(?:\buser's messages\b|\byour answers\b|\bwhat was said\b|\bchat so far\b"
+        r"|\bwhat (?:the|your) user (?:has |have )?(?:so far )?(?:written|wrote|said|typed"
+        r"|asked|told)\b)[^.]{0,120}?"
+        r"\b(?:post|send|upload|forward|submit|request|open|fetch|call|visit|load)\b"
+        r"[^.]{0,60}?https?://",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "agent-configuration",
-        pattern(
-            r"\b(?:append|add|write|put)[ ](?:these|the following|this)\b[^.]{0,60}?(?:claude\.md"
-            r"|agents\.md|memory\.md|soul\.md|\.cursorrules|memory file)[\s\S]{0,700}?(?:\bskip\b"
-            r"|\brather than the public\b|\bput (?:it|them) back\b|\b(?:do not|don't|never)\s"
-            r"(?:raise|mention|ask|tell|warn)\b)",
-        ),
         "makes itself a rule of the agent",
-        where="prose",
+        r"\b(?:append|add|write|put)[ ](?:these|the following|this)\b[^.]{0,60}?(?:claude\.md"
+        r"|agents\.md|memory\.md|soul\.md|\.cursorrules|memory file)[\s\S]{0,700}?(?:\bskip\b"
+        r"|\brather than the public\b|\bput (?:it|them) back\b|\b(?:do not|don't|never)\s"
+        r"(?:raise|mention|ask|tell|warn)\b)",
     ),
     # Instructions to ignore earlier instructions, in languages other than English.
-    Behaviour(
+    in_prose(
         "instruction-override",
-        pattern(
-            r"(?:\bignor(?:a|ar|e|en)[ ](?:todas[ ])?(?:las|tus|sus)[ ]instrucciones"
-            r"|\bignore(?:z|r)?[ ](?:toutes[ ])?(?:les|vos|tes)[ ]instructions"
-            r"|\bignorier\w{1,3}[ ](?:sie[ ])?(?:alle[ ])?(?:bisherigen|vorherigen|vorigen"
-            r"|fr\?heren)"
-            r"[ ](?:an)?weisungen|\bignore[ ](?:todas[ ])?as[ ]instru\?\?es"
-            r"|\bignora[ ](?:tutte[ ])?le[ ]istruzioni)"
-        ),
         "tells the model to ignore its instructions",
-        where="prose",
+        r"(?:\bignor(?:a|ar|e|en)[ ](?:todas[ ])?(?:las|tus|sus)[ ]instrucciones"
+        r"|\bignore(?:z|r)?[ ](?:toutes[ ])?(?:les|vos|tes)[ ]instructions"
+        r"|\bignorier\w{1,3}[ ](?:sie[ ])?(?:alle[ ])?(?:bisherigen|vorherigen|vorigen"
+        r"|fr\?heren)"
+        r"[ ](?:an)?weisungen|\bignore[ ](?:todas[ ])?as[ ]instru\?\?es"
+        r"|\bignora[ ](?:tutte[ ])?le[ ]istruzioni)",
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:\bno[ ](?:se[ ])?(?:lo[ ])?(?:digas|cuentes|menciones|informes)[ ]"
-            r"[^.\n]{0,20}?usuario"
-            r"|\bne[ ](?:le[ ])?dites[ ](?:rien|pas)[^.\n]{0,20}?utilisateur"
-            r"|\bsag\w{0,3}[ ](?:es[ ])?de[mr][ ](?:be)?nutzer\w{0,3}[ ]nicht"
-            r"|\bn\?o[ ](?:conte|diga|informe)[^.\n]{0,20}?usu\?rio"
-            r"|\bnon[ ](?:dire|dirlo)[^.\n]{0,20}?utente)"
-        ),
         "hides something from the user",
-        where="prose",
+        r"(?:\bno[ ](?:se[ ])?(?:lo[ ])?(?:digas|cuentes|menciones|informes)[ ]"
+        r"[^.\n]{0,20}?usuario"
+        r"|\bne[ ](?:le[ ])?dites[ ](?:rien|pas)[^.\n]{0,20}?utilisateur"
+        r"|\bsag\w{0,3}[ ](?:es[ ])?de[mr][ ](?:be)?nutzer\w{0,3}[ ]nicht"
+        r"|\bn\?o[ ](?:conte|diga|informe)[^.\n]{0,20}?usu\?rio"
+        r"|\bnon[ ](?:dire|dirlo)[^.\n]{0,20}?utente)",
     ),
-    Behaviour(
+    in_prose(
         "tool-shadowing",
-        pattern(
-            r"\b(?:built-?in|standard|default|native|other)\b[^.\n]{0,80}?\b(?:tools?|skills?)\b"
-            r"[^.\n]{0,20}?\bare (?:deprecated|obsolete|broken|disabled|unsafe|outdated)\b",
-        ),
         "tells the model not to use other tools",
-        where="prose",
+        r"\b(?:built-?in|standard|default|native|other)\b[^.\n]{0,80}?\b(?:tools?|skills?)\b"
+        r"[^.\n]{0,20}?\bare (?:deprecated|obsolete|broken|disabled|unsafe|outdated)\b",
     ),
-    Behaviour(
+    in_prose(
         "remote-instructions",
-        pattern(
-            r"https?://[\s\S]{3,400}?\b(?:follow|do|obey|execute|carry out|apply)[ ](?:whatever"
-            r"|what|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
-            r"(?:says?|tells?|contains?|instructs?|asks?)\b"
-            r"|https?://[\s\S]{3,300}?\b(?:same (?:standing|authority|weight|priority) as|as if"
-            r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
-            r"|the user|the system|me)\b",
-        ),
         "tells the model to follow instructions from another place",
-        where="prose",
+        r"https?://[\s\S]{3,400}?\b(?:follow|do|obey|execute|carry out|apply)[ ](?:whatever"
+        r"|what|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
+        r"(?:says?|tells?|contains?|instructs?|asks?)\b"
+        r"|https?://[\s\S]{3,300}?\b(?:same (?:standing|authority|weight|priority) as|as if"
+        r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
+        r"|the user|the system|me)\b",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "instruction-override",
-        pattern(
-            r"\b(?:prefer|trust|follow|obey)\b[^.\n]{0,60}?\b(?:over|instead of|rather than)[ ]"
-            r"(?:anything|everything|whatever|what)[ ](?:that )?(?:the )?(?:user|human|system)\b",
-        ),
         "puts another instruction above the user's",
-        where="prose",
+        r"\b(?:prefer|trust|follow|obey)\b[^.\n]{0,60}?\b(?:over|instead of|rather than)[ ]"
+        r"(?:anything|everything|whatever|what)[ ](?:that )?(?:the )?(?:user|human|system)\b",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"\b(?:do not|don't|never)[ ](?:mention|show|display|list|include|reveal|print)[ ](?:it"
-            r"|this|them|these|the \w{1,20})[ ](?:in|on|to)[ ](?:the|your|any)[ ](?:preview|summary"
-            r"|answer|reply|response|report|user)\b[^.\n]{0,200}?\b(?:if|when)[ ]asked\b",
-        ),
         "hides something from the user",
-        where="prose",
+        r"\b(?:do not|don't|never)[ ](?:mention|show|display|list|include|reveal|print)[ ](?:it"
+        r"|this|them|these|the \w{1,20})[ ](?:in|on|to)[ ](?:the|your|any)[ ](?:preview|summary"
+        r"|answer|reply|response|report|user)\b[^.\n]{0,200}?\b(?:if|when)[ ]asked\b",
     ),
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"\b(?:user|owner|customer|operator)s?[ ](?:has|have)[ ](?:already )?(?:agreed"
-            r"|consented|approved|accepted|authori[sz]ed|opted in)\b[^.\n]{0,80}?"
-            r"\b(?:so|therefore|hence)\b[^.\n]{0,20}?"
-            r"\b(?:do not|don't|no need|never|without|skip)\b",
-        ),
         "claims that the user has agreed",
-        where="prose",
+        r"\b(?:user|owner|customer|operator)s?[ ](?:has|have)[ ](?:already )?(?:agreed"
+        r"|consented|approved|accepted|authori[sz]ed|opted in)\b[^.\n]{0,80}?"
+        r"\b(?:so|therefore|hence)\b[^.\n]{0,20}?"
+        r"\b(?:do not|don't|no need|never|without|skip)\b",
     ),
-    Behaviour(
+    anywhere(
         "agent-configuration",
-        pattern(
-            r"(?:[/\\]mcp(?:_config)?\.json|claude_desktop_config|\.claude\.json)[\s\S]{0,1400}?"
-            r"(?:autoapprove|alwaysallow|os\.environ|process\.env|http://\d)[\s\S]{0,800}?"
-            r"(?:write_text|json\.dump\b|writefilesync|writefile)\(",
-        ),
         "changes the MCP servers of agents",
+        r"(?:[/\\]mcp(?:_config)?\.json|claude_desktop_config|\.claude\.json)[\s\S]{0,1400}?"
+        r"(?:autoapprove|alwaysallow|os\.environ|process\.env|http://\d)[\s\S]{0,800}?"
+        r"(?:write_text|json\.dump\b|writefilesync|writefile)\(",
     ),
-    Behaviour(
+    in_prose(
         "claimed-approval",
-        pattern(
-            r"\b(?:run|execute|carry out|perform)\b[^.\n]{0,60}?\bcommands?\b[^.\n]{0,30}?"
-            r"\bwithout (?:asking|confirm\w{0,6})\b",
-        ),
         "acts without asking the user",
-        where="prose",
+        r"\b(?:run|execute|carry out|perform)\b[^.\n]{0,60}?\bcommands?\b[^.\n]{0,30}?"
+        r"\bwithout (?:asking|confirm\w{0,6})\b",
         accept=_asked,
     ),
-    Behaviour(
+    in_prose(
         "concealment",
-        pattern(
-            r"(?:\bno (?:need|reason) to (?:explain|mention|discuss|show|bring up) (?:it|this|them"
-            r"|the (?:step|image|call|request|upload|extra \w{1,12}))\b"
-            r"|\bno reason to bring (?:it|this|that) up"
-            r"|\b(?:leave|keep) (?:it|this|them|the [^.\n]{1,24}?) out of"
-            r" (?:(?:the|your|any|all) )?(?:transcript|summar|answer|repl|report|log"
-            r"|plan|conversation|comments)"
-            r"|\b(?:do not|don't|doesn't|does not) belong (?:in|into|to) (?:the|your|any)[ ]"
-            r"(?:transcript|summar|answer|repl|report)[^.\n]{0,20}?(?:\buser\b|\.))",
-        ),
         "hides something from the user",
-        where="prose",
+        r"(?:\bno (?:need|reason) to (?:explain|mention|discuss|show|bring up) (?:it|this|them"
+        r"|the (?:step|image|call|request|upload|extra \w{1,12}))\b"
+        r"|\bno reason to bring (?:it|this|that) up"
+        r"|\b(?:leave|keep) (?:it|this|them|the [^.\n]{1,24}?) out of"
+        r" (?:(?:the|your|any|all) )?(?:transcript|summar|answer|repl|report|log"
+        r"|plan|conversation|comments)"
+        r"|\b(?:do not|don't|doesn't|does not) belong (?:in|into|to) (?:the|your|any)[ ]"
+        r"(?:transcript|summar|answer|repl|report)[^.\n]{0,20}?(?:\buser\b|\.))",
     ),
     # Code after so many spaces that a reader doesn't scroll to it.
-    Behaviour(
+    anywhere(
         "hidden-action",
-        pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),
         "hides code behind many spaces",
+        r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)",
     ),
-    Behaviour(
+    anywhere(
         "download-then-run",
-        pattern(
-            r"(?:axios|fetch|got|https?\.get|request|requests|urlopen|httpx)\b[^\n]{0,300}?(?:\bnew"
-            r" function\(|\beval\(|\bexec\(|vm\.run\w{0,20}\()[^\n]{0,40}?(?:\.data|\.text|body"
-            r"|resp|res\b|\.read|content)",
-        ),
         "downloads a file and runs it",
+        r"(?:axios|fetch|got|https?\.get|request|requests|urlopen|httpx)\b[^\n]{0,300}?(?:\bnew"
+        r" function\(|\beval\(|\bexec\(|vm\.run\w{0,20}\()[^\n]{0,40}?(?:\.data|\.text|body"
+        r"|resp|res\b|\.read|content)",
     ),
-    Behaviour(
+    anywhere(
         "download-then-run",
-        pattern(
-            r">[ ]?(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,40})[ ]?(?:&&|;|\n)[ \t]{0,4}"
-            r"(?:\$\{?\w{1,20}\}?|\.|source|(?:ba|z|da)?sh)[ ](?P=file)\b",
-        ),
         "writes a file and runs it",
+        r">[ ]?(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,40})[ ]?(?:&&|;|\n)[ \t]{0,4}"
+        r"(?:\$\{?\w{1,20}\}?|\.|source|(?:ba|z|da)?sh)[ ](?P=file)\b",
     ),
-    Behaviour(
+    anywhere(
         "download-then-run",
-        pattern(
-            r"\b(?:pickle|marshal|dill|joblib)\.loads?\([^\n]{0,60}?(?:urlopen|requests\.get|httpx\.get)",
-        ),
         "downloads a file and runs it",
+        r"\b(?:pickle|marshal|dill|joblib)\.loads?\([^\n]{0,60}?(?:urlopen|requests\.get|httpx\.get)",
     ),
-    Behaviour(
+    anywhere(
         "stranger-key",
-        pattern(
-            r"(?:authorized_keys[\"'][\s\S]{0,80}?[\"']ssh-(?:ed25519|rsa)[ ]aaaa"
-            r"|ssh-(?:ed25519|rsa)[ ]aaaa[^\n]{20,400}?[\"'][\s\S]{0,200}?authorized_keys[\"'])"
-        ),
         "gives an unknown person access",
+        r"(?:authorized_keys[\"'][\s\S]{0,80}?[\"']ssh-(?:ed25519|rsa)[ ]aaaa"
+        r"|ssh-(?:ed25519|rsa)[ ]aaaa[^\n]{20,400}?[\"'][\s\S]{0,200}?authorized_keys[\"'])",
     ),
     # Numbers and ciphers in place of words.
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})"),
         "hides text in numbers",
+        r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"\[[ \n]{0,4}(?:(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6]),[ \n]{0,2}){20,60}[^\]]{0,900}\]"
-            r"[\s\S]{0,300}?(?:fromcharcode|\bchr\(|\bmap\(chr|bytes\(|bytearray\()",
-        ),
         "hides text in numbers",
+        r"\[[ \n]{0,4}(?:(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6]),[ \n]{0,2}){20,60}[^\]]{0,900}\]"
+        r"[\s\S]{0,300}?(?:fromcharcode|\bchr\(|\bmap\(chr|bytes\(|bytearray\()",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(r"(?:\bchr\([ ]?\w{1,20}[ ]?\^[ ]?\w|fromcharcode\([^)\n]{1,40}?\^)"),
         "decodes text with a number",
+        r"(?:\bchr\([ ]?\w{1,20}[ ]?\^[ ]?\w|fromcharcode\([^)\n]{1,40}?\^)",
     ),
-    Behaviour(
+    anywhere(
         "assembled-command",
-        pattern(
-            r"(?:(?:__import__|getattr)\([^)\n]{0,30}?[\"']\w{1,10}[\"']\s{1,30}[\"']\w"
-            r"|\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
-            r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
-        ),
         "calls a function by a hidden name",
+        r"(?:(?:__import__|getattr)\([^)\n]{0,30}?[\"']\w{1,10}[\"']\s{1,30}[\"']\w"
+        r"|\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
+        r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
     ),
-    Behaviour(
+    anywhere(
         "encoded-execution",
-        pattern(
-            r"(?:\b(?:exec|eval)\([ ]?\w{1,20}\([ ]?(?:\w{1,20}\([ ]?)?b?[\"'][a-z0-9+/=]{40}"
-            r"|function\)[ ]?\([^\n]{0,60}?fromcharcode"
-            r"|(?:globalthis|window|global)\[[^\n]{0,80}?fromcharcode"
-            r"|(?:b64decode|decompress|unhexlify|a85decode)\([\s\S]{0,600}?\n[ \t]{0,8}exec\([ ]?\w"
-            r"|(?:instance_eval|class_eval|\beval)[ (]{1,2}(?:uri\.open|open-uri|net::http"
-            r"|\$\w{1,20}->\{?[\"']?(?:content|body|data)))"
-        ),
         "runs decoded code unchecked",
+        r"(?:\b(?:exec|eval)\([ ]?\w{1,20}\([ ]?(?:\w{1,20}\([ ]?)?b?[\"'][a-z0-9+/=]{40}"
+        r"|function\)[ ]?\([^\n]{0,60}?fromcharcode"
+        r"|(?:globalthis|window|global)\[[^\n]{0,80}?fromcharcode"
+        r"|(?:b64decode|decompress|unhexlify|a85decode)\([\s\S]{0,600}?\n[ \t]{0,8}exec\([ ]?\w"
+        r"|(?:instance_eval|class_eval|\beval)[ (]{1,2}(?:uri\.open|open-uri|net::http"
+        r"|\$\w{1,20}->\{?[\"']?(?:content|body|data)))",
     ),
-    Behaviour(
+    anywhere(
         "package-from-address",
-        pattern(rf"[\"']--registry[\"'][ ]?,[ ]?[\"']http://(?!{LOCAL})"),
         "installs packages from an unknown address",
+        rf"[\"']--registry[\"'][ ]?,[ ]?[\"']http://(?!{LOCAL})",
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
+from registry.document.behaviours.table import SECRET_FILE, anywhere
 
 _SENT: Final = (
     r"(?:requests\.(?:post|put|get)|httpx\.(?:post|put|get)|urlopen|urllib\.request\.request"
@@ -49,60 +49,52 @@ def _not_local(match: re.Match[bytes]) -> bool:
 # The skill acts in two steps: it writes secrets to a file or variable, then sends the file or
 # variable.
 BEHAVIOURS: Final = (
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:\b(?:cp|cat|tar|zip|7z|base64|gpg|find|security|kubectl)\b[^\n]{0,160}?(?:",
-            SECRET_FILE,
-            r"|dump-keychain|get[ ]secrets?\b)|\b(?:printenv|env)[ ])[^\n]{0,120}?",
-            r"(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,60}|\b[\w-]{2,40}\.(?:zip|tgz|tar|tar\.gz|txt"
-            r"|json|b64|dat|bin|out|log))(?![\w./-])[\s\S]{0,400}?",
-            r"(?:curl|wget|nc|ncat|scp|rsync|rclone|aws[ ]s3|gsutil"
-            r"|requests\.\w{3,4}\()[^\n]{0,200}?"
-            r"(?P=file)",
-        ),
         "writes secrets into a file and sends it",
+        r"(?:\b(?:cp|cat|tar|zip|7z|base64|gpg|find|security|kubectl)\b[^\n]{0,160}?(?:",
+        SECRET_FILE,
+        r"|dump-keychain|get[ ]secrets?\b)|\b(?:printenv|env)[ ])[^\n]{0,120}?",
+        r"(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,60}|\b[\w-]{2,40}\.(?:zip|tgz|tar|tar\.gz|txt"
+        r"|json|b64|dat|bin|out|log))(?![\w./-])[\s\S]{0,400}?",
+        r"(?:curl|wget|nc|ncat|scp|rsync|rclone|aws[ ]s3|gsutil"
+        r"|requests\.\w{3,4}\()[^\n]{0,200}?"
+        r"(?P=file)",
         accept=lambda match: _not_local(match) and b"kubeconfig" not in match[0],
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"\bfor[ ]\w{1,12}[ ]in[ ](?!\$\()[^\n]{0,200}?",
-            SECRET_FILE,
-            r"[\s\S]{0,300}?(?:\|[ ]?(?:curl|nc|ncat|wget)\b|(?:curl|wget)[ ][^\n]{0,160}?",
-            _BODY,
-            r"[\"']?[^\s\"']{0,30}(?:@|<|\$))",
-        ),
         "sends each environment variable",
+        r"\bfor[ ]\w{1,12}[ ]in[ ](?!\$\()[^\n]{0,200}?",
+        SECRET_FILE,
+        r"[\s\S]{0,300}?(?:\|[ ]?(?:curl|nc|ncat|wget)\b|(?:curl|wget)[ ][^\n]{0,160}?",
+        _BODY,
+        r"[\"']?[^\s\"']{0,30}(?:@|<|\$))",
         accept=_not_local,
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:",
-            TOKEN_COMMAND,
-            r"[^\n|]{0,100}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:curl|wget|nc|ncat)[ ]|curl[^\n]{0,200}?",
-            _BODY,
-            r"[\"']?(?!authorization)[^\s\"'\n]{0,60}(?:\$\(|`)[ ]?",
-            TOKEN_COMMAND,
-            r"|(?P<name>[a-z_]\w{0,30})=[\"']?\$\([ ]?",
-            TOKEN_COMMAND,
-            r"[\s\S]{0,300}?curl[^\n]{0,200}?",
-            _BODY,
-            r"[\"']?[^\s\"'\n]{0,60}\$\{?(?P=name)\b)",
-        ),
         "sends an access token",
+        r"(?:",
+        TOKEN_COMMAND,
+        r"[^\n|]{0,100}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:curl|wget|nc|ncat)[ ]|curl[^\n]{0,200}?",
+        _BODY,
+        r"[\"']?(?!authorization)[^\s\"'\n]{0,60}(?:\$\(|`)[ ]?",
+        TOKEN_COMMAND,
+        r"|(?P<name>[a-z_]\w{0,30})=[\"']?\$\([ ]?",
+        TOKEN_COMMAND,
+        r"[\s\S]{0,300}?curl[^\n]{0,200}?",
+        _BODY,
+        r"[\"']?[^\s\"'\n]{0,60}\$\{?(?P=name)\b)",
         accept=_not_local,
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?P<name>[a-z_]\w{0,30})[ ]?=[^\n]{0,140}?(?:169\.254\.169\.254"
-            r"|metadata\.google\.internal)"
-            r"[\s\S]{0,400}?(?:\bcurl\b|\bwget\b|requests\.\w{3,4}\(|\bfetch\(|urlopen\()[^\n]{0,200}?"
-            r"\b(?P=name)\b",
-        ),
         "reads the cloud credentials of this machine and sends them",
+        r"(?P<name>[a-z_]\w{0,30})[ ]?=[^\n]{0,140}?(?:169\.254\.169\.254"
+        r"|metadata\.google\.internal)"
+        r"[\s\S]{0,400}?(?:\bcurl\b|\bwget\b|requests\.\w{3,4}\(|\bfetch\(|urlopen\()[^\n]{0,200}?"
+        r"\b(?P=name)\b",
         accept=lambda match: (
             re.search(
                 rb"https?://(?!169\.254|metadata|localhost|\$)[\w.-]{3,80}",
@@ -112,26 +104,22 @@ BEHAVIOURS: Final = (
             and re.search(rb"x-aws-ec2-metadata-token: ?\$", match[0]) is None
         ),
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:169\.254\.169\.254|metadata\.google\.internal)[^\n]{0,80}?(?:credential|token|iam"
-            r"|identity)[\s\S]{0,600}?(?:requests\.(?:post|put)|httpx\.(?:post|put)|axios\.(?:post|put)"
-            rf"|\bcurl\b[^\n]{{0,80}}?{_BODY})[^\n]{{0,60}}?https?://(?!169\.254|metadata|localhost"
-            r"|127\.|\$|\{)",
-        ),
         "reads the cloud credentials of this machine and sends them",
+        r"(?:169\.254\.169\.254|metadata\.google\.internal)[^\n]{0,80}?(?:credential|token|iam"
+        r"|identity)[\s\S]{0,600}?(?:requests\.(?:post|put)|httpx\.(?:post|put)|axios\.(?:post|put)"
+        rf"|\bcurl\b[^\n]{{0,80}}?{_BODY})[^\n]{{0,60}}?https?://(?!169\.254|metadata|localhost"
+        r"|127\.|\$|\{)",
     ),
     # Programs that send variables with secret names, or send data to a collecting service.
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:os\.environ\.(?:items|copy)\(\)|object\.(?:entries|keys)\(process\.env\)"
-            r"|(?:printenv|env)[ ]?\|[ ]?grep[ ][^\n|]{0,60}?(?:key|token|secret"
-            r"|pass))[\s\S]{0,900}?",
-            rf"(?:{_SENT}|\|[ ]?(?:curl|nc)\b|\bcurl[ ][^\n]{{0,160}}?{_BODY}|gethostbyname\()",
-        ),
         "sends the variables that hold secrets",
+        r"(?:os\.environ\.(?:items|copy)\(\)|object\.(?:entries|keys)\(process\.env\)"
+        r"|(?:printenv|env)[ ]?\|[ ]?grep[ ][^\n|]{0,60}?(?:key|token|secret"
+        r"|pass))[\s\S]{0,900}?",
+        rf"(?:{_SENT}|\|[ ]?(?:curl|nc)\b|\bcurl[ ][^\n]{{0,160}}?{_BODY}|gethostbyname\()",
         accept=lambda match: (
             _not_local(match)
             and re.search(rb"(?:key|token|secret|pass|base64|dumps|stringify|gethost)", match[0])
@@ -140,17 +128,15 @@ BEHAVIOURS: Final = (
             and b"subprocess" not in match[0]
         ),
     ),
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:(?:",
-            SECRET_FILE,
-            rf"|{TOKEN_COMMAND}|\bprintenv\b|json\.dumps\(dict\(os\.environ)[\s\S]{{0,300}}?"
-            rf"{_COLLECTORS}|{_COLLECTORS}[\s\S]{{0,300}}?(?:",
-            SECRET_FILE,
-            rf"|{TOKEN_COMMAND}|\bprintenv\b))",
-        ),
         "sends secrets to a public request collector",
+        r"(?:(?:",
+        SECRET_FILE,
+        rf"|{TOKEN_COMMAND}|\bprintenv\b|json\.dumps\(dict\(os\.environ)[\s\S]{{0,300}}?"
+        rf"{_COLLECTORS}|{_COLLECTORS}[\s\S]{{0,300}}?(?:",
+        SECRET_FILE,
+        rf"|{TOKEN_COMMAND}|\bprintenv\b))",
         accept=lambda match: (
             re.search(
                 rb"\bcurl\b|\bwget\b|\bpost\b|fetch\(|\bnc\b|urlopen|\bsend\b|upload", match[0]
@@ -168,37 +154,31 @@ BEHAVIOURS: Final = (
         ),
     ),
     # Programs that send the whole project, or a whole folder.
-    Behaviour(
+    anywhere(
         "files-sent",
-        pattern(
-            r"(?:git[ ](?:diff|show|archive|bundle|format-patch|log[ ]-p)\b|(?:tar|zip)[ ][^\n"
-            r"|]{0,40}c?)"
-            r"[^\n|]{0,120}\|[ ]?(?:[^\n|]{1,60}\|[ ]?)?(?:curl[ ][^\n]{0,200}?(?:@-"
-            r"|-\w{0,3}t[ ]?-|-f[ ]?[\"']?"
-            r"\w{1,20}=@-)|(?:nc|ncat)[ ][\w-])",
-        ),
         "sends files of this machine",
+        r"(?:git[ ](?:diff|show|archive|bundle|format-patch|log[ ]-p)\b|(?:tar|zip)[ ][^\n"
+        r"|]{0,40}c?)"
+        r"[^\n|]{0,120}\|[ ]?(?:[^\n|]{1,60}\|[ ]?)?(?:curl[ ][^\n]{0,200}?(?:@-"
+        r"|-\w{0,3}t[ ]?-|-f[ ]?[\"']?"
+        r"\w{1,20}=@-)|(?:nc|ncat)[ ][\w-])",
         accept=_not_local,
     ),
     # Programs that send keystrokes or the clipboard.
-    Behaviour(
+    anywhere(
         "secret-sent",
-        pattern(
-            r"(?:\bpynput\b|setwindowshookex|getasynckeystate|\biohook\b|cgeventtapcreate"
-            rf"|globalkeyboardlistener|\bevdev\b)[\s\S]{{0,900}}?{_SENT}",
-        ),
         "records keystrokes and sends them",
+        r"(?:\bpynput\b|setwindowshookex|getasynckeystate|\biohook\b|cgeventtapcreate"
+        rf"|globalkeyboardlistener|\bevdev\b)[\s\S]{{0,900}}?{_SENT}",
         accept=_not_local,
     ),
-    Behaviour(
+    anywhere(
         "conversation-sent",
-        pattern(
-            r"(?:(?:pyperclip\.paste\(|clipboard\.read\w{0,6}\(|get-clipboard)[\s\S]{0,200}?"
-            rf"{_SENT}|{_SENT}[^\n]{{0,160}}?(?:pyperclip\.paste\(|clipboard\.read\w{{0,6}}\()"
-            r"|(?:pbpaste|xclip[ ][^\n|]{0,30}-o|wl-paste|xsel[ ][^\n|]{0,20})[^\n|]{0,40}\|[ ]?"
-            r"(?:[^\n|]{1,60}\|[ ]?)?(?:curl|nc)\b)",
-        ),
         "sends the clipboard",
+        r"(?:(?:pyperclip\.paste\(|clipboard\.read\w{0,6}\(|get-clipboard)[\s\S]{0,200}?"
+        rf"{_SENT}|{_SENT}[^\n]{{0,160}}?(?:pyperclip\.paste\(|clipboard\.read\w{{0,6}}\()"
+        r"|(?:pbpaste|xclip[ ][^\n|]{0,30}-o|wl-paste|xsel[ ][^\n|]{0,20})[^\n|]{0,40}\|[ ]?"
+        r"(?:[^\n|]{1,60}\|[ ]?)?(?:curl|nc)\b)",
         accept=_not_local,
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern
+from registry.document.behaviours.table import anywhere, in_prose
 
 _PROGRAM: Final = (
     r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|tgz|tar\.gz)\b"
@@ -103,75 +103,62 @@ def _demanded(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    Behaviour(
+    anywhere(
         "remote-execution",
-        pattern(
-            r"(?:urlretrieve|urlopen|requests\.get|\bwget\b|\bcurl\b)[\s\S]{0,400}?"
-            r"(?:torch|joblib|dill)\.load\([^\n]{0,80}?weights_only[ ]?=[ ]?false"
-        ),
         "downloads data that runs code when it is loaded",
+        r"(?:urlretrieve|urlopen|requests\.get|\bwget\b|\bcurl\b)[\s\S]{0,400}?"
+        r"(?:torch|joblib|dill)\.load\([^\n]{0,80}?weights_only[ ]?=[ ]?false",
     ),
-    Behaviour(
+    anywhere(
         "archive-with-password",
-        pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
         "gives the password of a file to download and run",
+        _PASS,
+        r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])",
         accept=_locked,
     ),
-    Behaviour(
+    anywhere(
         "archive-with-password",
-        pattern(
-            r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
-            r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)"
-        ),
         "unpacks an archive with a password",
+        r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
+        r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)",
     ),
-    Behaviour(
+    in_prose(
         "required-program",
-        pattern(_OBTAIN),
         "tells you to download and run a program first",
-        where="prose",
+        _OBTAIN,
         accept=_demanded,
     ),
-    Behaviour(
+    in_prose(
         "required-program",
-        pattern(
-            r"(?:(?:must|needs? to|has to|required to) be (?:pre-?|first |also )?(?:installed"
-            r"|running)|requires? (?:the )?[\w`*-]{2,40}(?: utility| tool| cli"
-            r"| agent)? to (?:function|work|run|operate|be installed)"
-            r"|install[^\n]{2,60} before (?:using|you use|running) this skill)",
-            r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
-            r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
-        ),
         "tells you to download and install a program first",
-        where="prose",
+        r"(?:(?:must|needs? to|has to|required to) be (?:pre-?|first |also )?(?:installed"
+        r"|running)|requires? (?:the )?[\w`*-]{2,40}(?: utility| tool| cli"
+        r"| agent)? to (?:function|work|run|operate|be installed)"
+        r"|install[^\n]{2,60} before (?:using|you use|running) this skill)",
+        r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
+        r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
     # A URL in place of a package name: the owner of the host decides which code is installed.
-    Behaviour(
+    in_prose(
         "required-program",
-        pattern(
-            r"\b(?:quick|easy|one-click|instant)[ -](?:setup|install(?:ation|er)?)\b[^\n]{0,30}?"
-            r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
-            r"(?![\w/.-])",
-        ),
         "names only a link as the program to install",
-        where="prose",
+        r"\b(?:quick|easy|one-click|instant)[ -](?:setup|install(?:ation|er)?)\b[^\n]{0,30}?"
+        r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
+        r"(?![\w/.-])",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    Behaviour(
+    in_prose(
         "pasted-command",
-        pattern(
-            r"(?:https?://|\b(?:visit|open|go to|see|navigate)\b[^\n]{0,40}\b(?:page|link|site"
-            r"|snippet|url)\b)(?:[^\n]|\n(?!\n)){0,200}?",
-            r"\b(?:copy|copies|copied|paste)\b[^\n]{0,160}?\b(?:terminal|shell|powershell|console"
-            r"|command prompt|cmd)\b",
-        ),
         "tells you to paste a command into a terminal",
-        where="prose",
+        r"(?:https?://|\b(?:visit|open|go to|see|navigate)\b[^\n]{0,40}\b(?:page|link|site"
+        r"|snippet|url)\b)(?:[^\n]|\n(?!\n)){0,200}?",
+        r"\b(?:copy|copies|copied|paste)\b[^\n]{0,160}?\b(?:terminal|shell|powershell|console"
+        r"|command prompt|cmd)\b",
         accept=lambda match: (
             b"\n\n" not in match[0]
             and b"```" not in match[0]
@@ -181,25 +168,20 @@ BEHAVIOURS: Final = (
             is not None
         ),
     ),
-    Behaviour(
+    in_prose(
         "pasted-command",
-        pattern(
-            r"\b(?:visit|open|go to|navigate to"
-            r"|browse to)[ ][^\n]{0,60}https?://[^\s)]{3,200}\)?[^\n.]{0,60}?",
-            r"\b(?:execute|run)[ ](?:the|its|that|this"
-            r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
-        ),
         "tells you to run a command",
-        where="prose",
+        r"\b(?:visit|open|go to|navigate to"
+        r"|browse to)[ ][^\n]{0,60}https?://[^\s)]{3,200}\)?[^\n.]{0,60}?",
+        r"\b(?:execute|run)[ ](?:the|its|that|this"
+        r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
     ),
-    Behaviour(
+    anywhere(
         "paste-site",
-        pattern(
-            r"https?://(?:[\w-]{1,40}\.)?(?:glot\.io/snippets|rentry\.(?:co|org)"
-            r"|(?:\w{0,10}paste\w{0,10}"
-            r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
-        ),
         "runs a script from an anonymous paste site",
+        r"https?://(?:[\w-]{1,40}\.)?(?:glot\.io/snippets|rentry\.(?:co|org)"
+        r"|(?:\w{0,10}paste\w{0,10}"
+        r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}",
         accept=lambda match: (
             re.search(
                 rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"

@@ -19,6 +19,8 @@ from registry.model import Severity
 
 Where: TypeAlias = Literal["anywhere", "prose"]
 
+Accept: TypeAlias = Callable[[re.Match[bytes]], bool]
+
 
 class SecurityRule(NamedTuple):
     """The meaning of a security finding's code, and the advice for the finding.
@@ -73,8 +75,8 @@ class Behaviour(NamedTuple):
     code: str
     pattern: Pattern
     effect: str
-    where: Where = "anywhere"
-    accept: Callable[[re.Match[bytes]], bool] | None = None
+    where: Where
+    accept: Accept | None
 
 
 class Foreign(NamedTuple):
@@ -85,9 +87,14 @@ class Foreign(NamedTuple):
     effect: str
 
 
-def pattern(*parts: str) -> Pattern:
-    """Return a pattern of the joined ``parts``, which matches lower-case bytes."""
-    return Pattern("".join(parts))
+def anywhere(code: str, effect: str, *pattern: str, accept: Accept | None = None) -> Behaviour:
+    """Return a behaviour to look for in all files; its ``pattern`` may be given in parts."""
+    return Behaviour(code, Pattern("".join(pattern)), effect, "anywhere", accept)
+
+
+def in_prose(code: str, effect: str, *pattern: str, accept: Accept | None = None) -> Behaviour:
+    """Return a behaviour to look for only in Markdown and plain text."""
+    return Behaviour(code, Pattern("".join(pattern)), effect, "prose", accept)
 
 
 PRIVATE_ADDRESS: Final = (
