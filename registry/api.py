@@ -926,15 +926,15 @@ class SkillRegistry:
         ``ref`` pins a repository to a branch, tag or commit; "" removes the pin. ``folder`` is the
         new folder of a local source; its skills keep their history.
 
-        The next sync fetches the pinned version. On a server, only the members of ``team`` see the
-        source; if it is empty, all roles see it. An admin can set another ``owner``. Raises
-        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `SourceNotYours`. Raises `RemoteProblem`
-        if the remote repository doesn't have the branch or tag. Raises `AdminNeeded` if
-        ``as_admin`` is given and the role isn't an admin.
+        The files of the new pin are fetched and synced at once; if they can't be fetched, the pin
+        doesn't change, and this raises `RemoteProblem`. On a server, only the members of ``team``
+        see the source; if it is empty, all roles see it. An admin can set another ``owner``. Raises
+        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `SourceNotYours`. Raises `AdminNeeded`
+        if ``as_admin`` is given and the role isn't an admin.
         """
         from registry.remotes.sources import update
 
-        return update(self.core, name, **change)
+        return update(self.core, name, **change)[0]
 
     def trust_source(
         self,

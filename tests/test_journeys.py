@@ -309,8 +309,7 @@ def a_repository_is_taken_in_with_care(ann, office):
     ann.types(f"sync {office}#v1")
     said = ann.fails("source update office --ref v9").err
     assert "has no branch, tag or commit v9" in said
-    ann.types("source update office --ref main")
-    assert "secret-sent" in ann.types("sync office").err
+    assert "secret-sent" in ann.types("source update office --ref main").err
     assert "quarantined" in ann.types("show mailer").out
     assert ("mailer", "failed") in states(ann.fails("pull mailer --to ~/elsewhere"))
     assert "mailer" not in ann.types("list --format names").out

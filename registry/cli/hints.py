@@ -276,6 +276,19 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
     return ""
 
 
+def _installed(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return where to find installed skills for a check or a removal, else ""."""
+    if isinstance(error, errors.LockMissing) and {"--check", "outdated"} & {*arguments}:
+        return (
+            "A check compares the skills that this file lists with the registry. Run it in the "
+            "folder of your project, or add --to DIR. To install a skill, run: skill-registry pull "
+            "NAME --agent AGENT"
+        )
+    if "--remove" in arguments:
+        return "To list the agent's skills, run: skill-registry list --agent AGENT"
+    return ""
+
+
 def _despite_edits(arguments: Sequence[str]) -> str:
     """Return two commands for the edits that stop `pull --frozen`: to show and to replace them."""
     by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull created
@@ -507,10 +520,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     if notes or type(error) in _WITH_ARGUMENTS:
         return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
-        if again := _for_all_projects(error, arguments):
-            return again
-        if "--remove" in arguments:
-            return "To list the agent's skills, run: skill-registry list --agent AGENT"
+        if way := _for_all_projects(error, arguments) or _installed(error, arguments):
+            return way
     if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"

@@ -278,6 +278,20 @@ def report_dangers(
     return shown
 
 
+def report_declined(session: Session, known: Collection[str]) -> None:
+    """Print that nothing was installed, and which sources this command added.
+
+    ``known`` are the names of the sources before the command.
+    """
+    new = [one.name for one in session.registry.sources(counted=False) if one.name not in known]
+    left = "".join(
+        f" The source {escape.line(name)} stays registered. To remove it, run: skill-registry "
+        f"source remove {quote(escape.line(name))}"
+        for name in new
+    )
+    session.console.note(f"Not installed.{left}")
+
+
 def _elsewhere(
     target: "InstallTarget", locked: "Mapping[str, Locked]", folders: Sequence[str]
 ) -> str:
@@ -356,16 +370,22 @@ def report_pulled(session: Session, since: str) -> None:
 
 
 def report_fetched(
-    session: Session, target: "InstallTarget", done: "Sequence[InstallResult]"
+    session: Session,
+    target: "InstallTarget",
+    done: "Sequence[InstallResult]",
+    *,
+    asks: bool,
 ) -> None:
     """Print for each remote source the version with which installed skills were compared.
 
-    A check doesn't fetch, so the remote source may have a newer version. The hint to fetch comes
-    after the skills that are already outdated.
+    A check doesn't fetch, so the remote source may have a newer version. If ``asks``, ask the
+    sources that are pinned to a tag for newer tags. The hint to fetch comes after the skills that
+    are already outdated.
     """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import Provenance
     from registry.remotes.address import normalize_url
+    from registry.remotes.sources import newer_tags
 
     is_behind = any(one.state == "behind" for one in done)
     locked = read_lock(target.path)
@@ -373,20 +393,41 @@ def report_fetched(
     folders = {os.path.basename(one.path) for one in done} - elsewhere.keys()
     origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
     urls = {normalize_url(origin["url"] or "") for origin in origins}
-    for source in session.registry.sources(counted=False) if urls else ():
-        remote = source.remote
-        if remote is not None and remote.version and normalize_url(remote.url) in urls:
-            name, local = escape.line(source.name), session.console.is_terminal
-            fetch = f" To fetch newer versions, run: skill-registry sync {quote(name)}"
-            if remote.ref:
-                fetch = (
-                    f" It is pinned to {escape.line(remote.ref)}. To see newer tags, run: "
-                    "skill-registry source list --remote"
-                )
-            session.console.note(
-                f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "
-                f"{formatting.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
-            )
+    sources = [
+        (one, one.remote)
+        for one in (session.registry.sources(counted=False) if urls else ())
+        if one.remote and one.remote.version and normalize_url(one.remote.url) in urls
+    ]
+    asked = newer_tags([one for one, _ in sources]) if asks else [None] * len(sources)
+    local = session.console.is_terminal
+    for (source, remote), newer in zip(sources, asked, strict=True):
+        fetched = formatting.moment(remote.fetched_at, local=local)
+        compared = f"{escape.line(source.name)} at {formatting.commit(remote.version or '')}"
+        way = _way_forward(source.name, remote.ref, newer, is_behind=is_behind)
+        session.console.note(f"Compared with {compared}, fetched on {fetched}.{way}")
+
+
+def _way_forward(
+    name: str, ref: str | None, newer: Sequence[str] | None, *, is_behind: bool
+) -> str:
+    """Return sentences about the pin ``ref`` of a source, and how to get newer versions.
+
+    ``newer`` are the newer tags; None if the source was not asked, or didn't answer.
+    """
+    from registry.remotes.git import COMMIT
+    from registry.remotes.tags import newer_notice, prefix_of
+
+    if ref is not None and newer:
+        return escape.line(f" It is {newer_notice(name, ref, newer)}")
+    if is_behind:
+        return ""
+    is_tag = prefix_of(ref) is not None
+    if ref is None or not (is_tag or COMMIT.fullmatch(ref)):
+        return f" To fetch newer versions, run: skill-registry sync {quote(escape.line(name))}"
+    pinned = f" It is pinned to {escape.line(ref)}"
+    if is_tag and newer is None:
+        return f"{pinned}. To see newer tags, run: skill-registry source list --remote"
+    return f"{pinned}, and has no newer tag." if is_tag else f"{pinned}."
 
 
 def report_still_read(

@@ -1,11 +1,13 @@
-"""Messages about a new source that is inside another source, contains one, or is in a checkout."""
+"""Messages about sources: new ones that overlap with others, and those with newer tags."""
 
 import os
 import shlex
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from registry.cli import escape, formatting
+from registry.cli.progress import waiting
 from registry.cli.session import Session
+from registry.model import Source
 
 
 def report_nesting(session: Session, targets: Iterable[str]) -> None:
@@ -57,6 +59,22 @@ def report_project(session: Session, targets: Collection[str], before: Collectio
                 "in all projects. To list them only there, run: skill-registry source update "
                 f"{shlex.quote(escape.line(known[path]))} --scope project"
             )
+
+
+def report_newer_tags(session: Session, sources: Sequence[Source]) -> None:
+    """Ask which sources are pinned to a tag although there are tags of newer versions; print them.
+
+    The message names the command that moves the source to the newest tag.
+    """
+    from registry.remotes.sources import newer_tags
+    from registry.remotes.tags import newer_notice
+
+    with waiting(session.console, "asking"):
+        found = newer_tags(sources)
+    for source, tags in zip(sources, found, strict=True):
+        if tags and source.remote is not None and source.remote.ref is not None:
+            told = f"{source.name} is {newer_notice(source.name, source.remote.ref, tags)}"
+            session.console.note(escape.line(told))
 
 
 def _agent_folders(path: str, known: Container[str]) -> list[str]:

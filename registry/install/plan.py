@@ -493,6 +493,8 @@ class InstallPlan:
             reason := overlap_reason(skill, [one.path for one in install_paths])
         ):
             return reason
+        if reason := self._provenance.unfetched(skill):
+            return reason
         return None if self._options.force else is_taken(self._core, known, skill)
 
     def _agents_without_it(self, skill: Skill, ids: list[str]) -> list[str]:

@@ -257,7 +257,10 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
 _LOCKED_ELSEWHERE: Final = (
     "The lock file has {locked}, but the source {source} is pinned to {pin} on this machine. To "
     "install {pin} instead, add --force. To install the locked version, run: skill-registry pull "
-    "{frozen}. To move the source, run: skill-registry source update {quoted} --ref {ref} && "
+    "{frozen}. To move the source, run: skill-registry source update {quoted} --ref {ref}"
+)
+_UNFETCHED: Final = (
+    "its source {source} is pinned to {pin} now, which was not fetched. To fetch it, run: "
     "skill-registry sync {quoted}"
 )
 _UNKNOWN_SOURCE: Final = "the source {source}, which this registry doesn't have"
@@ -294,6 +297,19 @@ class Provenance:
         if source is None:
             return f"{url} is not a source here"
         return _NOT_IN_SOURCE.format(source=f"{source[0]} ({url})", path=path)
+
+    def unfetched(self, skill: Skill) -> str | None:
+        """Return why a lock entry would be wrong: the files are of the pin before the current one.
+
+        Returns None if they are of the current pin.
+        """
+        if isinstance(skill, PinnedSkill) or skill.origin is None or skill.origin.commit:
+            return None
+        source = next((one for one in self._sources if one.name == skill.source), None)
+        if source is None or source.remote is None or source.remote.version:
+            return None
+        pin = source.remote.ref or "no version"
+        return _UNFETCHED.format(source=source.name, pin=pin, quoted=quote(source.name))
 
     def locked_elsewhere(
         self, target: InstallTarget, locked: Mapping[str, Locked]

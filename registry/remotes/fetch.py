@@ -58,6 +58,7 @@ from registry.remotes.git import COMMIT, TAG, Git, interrupt, open_git
 from registry.remotes.kinds import MAX_REASON, open_remote
 from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 from registry.remotes.states import FILE, MAX_BYTES, decoded
+from registry.remotes.tags import newer_notice, newer_than, prefix_of
 from registry.settings import data_folder
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
@@ -205,9 +206,18 @@ class Checkout:
         """Tell whether this is a checkout of exactly this remote source."""
         return self._noted(ASKED).get("asked") == _asked(remote)
 
-    def ask(self, remote: Remote) -> None:
-        """Record which remote source the user requests, and delete the record of the former pin."""
+    def ask(self, remote: Remote) -> Mapping[str, object]:
+        """Record which remote source the user requests, and delete the record of the former pin.
+
+        Returns the former record, for `ask_again`.
+        """
+        before = self._noted(ASKED)
         self._note(ASKED, {"asked": _asked(remote), "pin": None})
+        return before
+
+    def ask_again(self, before: Mapping[str, object]) -> None:
+        """Restore a record that `ask` replaced."""
+        self._note(ASKED, before)
 
     @property
     def pin(self) -> tuple[str, str] | None:
@@ -372,10 +382,14 @@ SHOWN: Final = 12
 
 
 class Pin(NamedTuple):
-    """A branch or a tag, and its commit; ``kind`` is one of the kinds in `Git.refs`."""
+    """A branch or a tag, and its commit; ``kind`` is one of the kinds in `Git.refs`.
+
+    ``newer`` are the tags of newer versions; see `newer_than`.
+    """
 
     kind: str
     commit: str
+    newer: Sequence[str] = ()
 
 
 def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) -> Pin | None:
@@ -386,7 +400,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) 
     ref = remote.ref
     if remote.kind != "git" or ref is None or COMMIT.fullmatch(ref):
         return None
-    found = Git(remote.url, "", bounds).refs(ref)
+    found, tags = Git(remote.url, "", bounds).refs_and_tags(ref, prefix_of(ref))
     before = _before(checkout, found, remote.version)
     if before is None:
         reason = f"{ref} is both a tag and a branch there"
@@ -395,7 +409,8 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) 
     elif before.kind == TAG and before.commit != found[TAG]:
         reason = f"the tag {ref} moved from {before.commit[:SHOWN]} to {found[TAG][:SHOWN]}"
     else:
-        return Pin(before.kind, found[before.kind])
+        newer = newer_than(ref, tags) if before.kind == TAG else ()
+        return Pin(before.kind, found[before.kind], newer)
     way = f"skill-registry source update {quote(name)} --ref {quote(ref)}"
     raise PinMoved(url=remote.url, reason=reason, way=way, commit=next(iter(found.values())))
 
@@ -533,11 +548,12 @@ def fetch(
         kinds = core.settings.source_kinds
         pin = pin_now(checkout, remote, name, bounds)
         if pin is not None:
-            checkout.note_pin(*pin)
+            checkout.note_pin(pin.kind, pin.commit)
         commit = None if pin is None else pin.commit
+        newer = _newer(remote, name, pin)
         with open_remote(remote, checkout.state, known, bounds, kinds, commit=commit) as tree:
             if tree is None:
-                return Fetched(replace(remote, version=known))
+                return Fetched(replace(remote, version=known), notices=newer)
             from registry.remotes.discovery import wanted_files, without_offered
 
             states = _states_in(tree)
@@ -549,7 +565,14 @@ def fetch(
             stay = without_offered(stay, wanted)
             checkout.take(tree, known, wanted, bounds, stay)
             now = replace(remote, version=tree.version, fetched_at=utc_now())
-            return Fetched(now, notices=(*tree.notices, *notices), states=states)
+            return Fetched(now, notices=(*tree.notices, *notices, *newer), states=states)
+
+
+def _newer(remote: Remote, name: str, pin: Pin | None) -> tuple[str, ...]:
+    """Return a notice about newer tags than the pin of the source ``name``, if there are any."""
+    if pin is None or remote.ref is None or not pin.newer:
+        return ()
+    return (newer_notice(name, remote.ref, pin.newer),)
 
 
 def _states_in(tree: Snapshot) -> tuple[RemoteState, ...]:

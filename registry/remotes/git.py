@@ -183,6 +183,7 @@ SHA256: Final = 64
 
 TAG: Final = "tag"
 BRANCH: Final = "branch"
+_TAGS: Final = "refs/tags/"
 
 SEEN: Final = "refs/registry/seen"
 """Prefix of refs in the bare repository; each points to the commit that was read last.
@@ -260,6 +261,15 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: FetchLimits) 
         was = git.at(f"{before}:{part}")
         return was is None or was != git.at(f"{now}:{part}")
     return True
+
+
+def _tags_in(listed: Mapping[str, str]) -> dict[str, str]:
+    """Return the commits of the tags among refs, by the tags' names."""
+    return {  # the commit of an annotated tag comes after the tag
+        name.removeprefix(_TAGS).removesuffix("^{}"): commit
+        for name, commit in listed.items()
+        if name.startswith(_TAGS)
+    }
 
 
 class Git:
@@ -470,7 +480,7 @@ class Git:
         If a tag and a branch have the same name, the tag counts.
         """
         if ref is None:
-            commit = self._listed_refs("HEAD").get("HEAD")
+            commit = self._listed("HEAD").get("HEAD")
             if commit is None:
                 reason = "it is empty or has no default branch; name a branch with #NAME"
                 raise RemoteInvalid(url=self.url, reason=reason)
@@ -482,9 +492,15 @@ class Git:
 
         Raises `RemoteInvalid` if the remote repository has neither.
         """
+        return self.refs_and_tags(ref)[0]
+
+    def refs_and_tags(
+        self, ref: str, prefix: str | None = None
+    ) -> tuple[dict[str, str], list[str]]:
+        """Return `refs`, and the names of the tags with a prefix; send one request."""
         names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
         names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
-        listed = self._listed_refs(*names)
+        listed = self._listed(*names, *([] if prefix is None else [f"{_TAGS}{prefix}*"]))
         found: dict[str, str] = {}
         for name, kind in names.items():
             if name in listed:
@@ -494,28 +510,19 @@ class Git:
             if re.fullmatch("[0-9a-f]{4,39}", ref):
                 reason += " (give all digits of a commit)"
             raise RemoteInvalid(url=self.url, reason=reason)
-        return found
+        return found, list(_tags_in(listed))
 
     def tags(self) -> dict[str, str]:
         """Return the commits of all tags of the remote repository, by name; send one request."""
-        said = self.run("ls-remote", "--quiet", "--", "origin", "refs/tags/*", at_home=False)
+        return _tags_in(self._listed(f"{_TAGS}*"))
+
+    def _listed(self, *patterns: str) -> dict[str, str]:
+        """Return the commits of the refs of the remote repository that match; send one request."""
+        said = self.run("ls-remote", "--quiet", "--", "origin", *patterns, at_home=False)
         found: dict[str, str] = {}
         for line in said.decode(errors="replace").split("\n"):
             commit, _, name = line.partition("\t")
-            if COMMIT.fullmatch(commit):  # the commit of an annotated tag comes after the tag
-                found[name.removeprefix("refs/tags/").removesuffix("^{}")] = commit
-        return found
-
-    def _listed_refs(self, *names: str) -> dict[str, str]:
-        """Return the commits of the given refs that exist in the remote repository.
-
-        Send one request.
-        """
-        said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
-        found: dict[str, str] = {}
-        for line in said.decode(errors="replace").split("\n"):
-            commit, _, name = line.partition("\t")
-            if name in names and COMMIT.fullmatch(commit):
+            if COMMIT.fullmatch(commit):
                 found[name] = commit
         return found
 

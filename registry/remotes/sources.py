@@ -1,7 +1,6 @@
 """Add, sync, change, trust and remove remote sources."""
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -51,10 +50,6 @@ AT_ONCE: Final = 4
 
 ASK_SECONDS: Final = 30.0
 """Maximum time to wait for a remote source to report whether it has changes, in seconds."""
-
-_VERSION_TAG: Final = re.compile(
-    r"(?P<prefix>(?:.*[^0-9.])?)(?P<numbers>[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})"
-)
 
 SCOPE: Final[Scope] = "community"
 """Default scope of a remote source.
@@ -192,41 +187,59 @@ class SourceChange(folders.Change, total=False):
 
 
 def update(
-    core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
-) -> Source:
+    core: Core,
+    name: str,
+    ref: str | None = None,
+    *,
+    progress: Progress | None = None,
+    **change: Unpack[folders.Change],
+) -> tuple[Source, SyncReport | None]:
     """Change a source; ``ref`` is the new pin, or "" to remove the pin.
 
-    First, a request to the server checks whether the new pin exists.
+    The files of the new pin are fetched and synced at once; the result has the report of this
+    sync. If they can't be fetched, the pin stays. First, a request to the server checks whether the
+    new pin exists; if it doesn't, nothing changes.
     """
     if unknown := change.keys() - folders.Change.__annotations__.keys():
         told = ", ".join(["ref", *folders.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
-    source = folders.find(core, name)
-    if ref is not None:
-        from registry.db.write.access import record_audit
-        from registry.db.write.sources import record_remote
-        from registry.remotes.fetch import Checkout, home_of
-        from registry.remotes.git import Git
+    if ref is None:
+        return folders.update(core, name, **change), None
+    from registry.db.write.access import record_audit
+    from registry.db.write.sources import record_remote
+    from registry.remotes.fetch import Checkout, fetch, home_of
+    from registry.remotes.git import Git
 
-        if source.remote is None or source.remote.kind != "git":
-            raise UsageProblem(message=f"{source.name} is not a git repository: it has no pin")
-        check_ref(ref or "HEAD", ref)
-        check_ours(core, source)
-        remote = replace(source.remote, ref=ref or None)
-        with Checkout.locked(home_of(source.path, source.name)) as checkout:
-            checkout.check_asked(source.remote, source.name, remote)
-            if ref:
-                Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).find(ref)
-            # Change the other fields first, because if this is refused, the pin must stay
-            # unchanged.
-            changed = folders.update(core, source.name, **change)
-            pins = [source.remote.ref, remote.ref]
-            with core.writer.transaction() as connection:
-                record_remote(connection, source.id, remote)
-                record_audit(connection, "source changed", changed.name, pin=pins)
-                checkout.ask(remote)
-        return next(one for one in list_sources(core.reader) if one.id == source.id)
-    return folders.update(core, source.name, **change)
+    source = folders.find(core, name)
+    if source.remote is None or source.remote.kind != "git":
+        raise UsageProblem(message=f"{source.name} is not a git repository: it has no pin")
+    check_ref(ref or "HEAD", ref)
+    check_ours(core, source)
+    # As long as the version is unknown, `pull` installs no skill of this source. So if this process
+    # is killed, no lock file has the new pin with the old files.
+    remote = replace(source.remote, ref=ref or None, version=None, fetched_at=None)
+    home = home_of(source.path, source.name)
+    with Checkout.locked(home) as checkout:
+        checkout.check_asked(source.remote, source.name, remote)
+        Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).find(ref or None)
+        # Change the other fields first, because if this is refused, the pin must stay unchanged.
+        name = folders.update(core, source.name, **change).name
+        with core.writer.transaction() as connection:
+            record_remote(connection, source.id, remote)
+            record_audit(connection, "source changed", name, pin=[source.remote.ref, remote.ref])
+            before = checkout.ask(remote)
+    try:
+        got = fetch(core, remote, home, name)
+    except BaseException:
+        with Checkout.locked(home) as checkout, core.writer.transaction() as connection:
+            record_remote(connection, source.id, source.remote)
+            record_audit(connection, "source changed", name, pin=[remote.ref, source.remote.ref])
+            checkout.ask_again(before)
+        raise
+    # The user chose this version, so skills that it doesn't have are removed without a question.
+    chosen, fetched = SyncOptions(allow_prune=True), {source.path: got}
+    report = sync_folders(core, [name], chosen, wait=True, progress=progress, fetched=fetched)
+    return next(one for one in list_sources(core.reader) if one.id == source.id), report
 
 
 def trust(
@@ -362,37 +375,31 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
         return tree is not None
 
 
-def newer_tags(source: Source) -> list[str]:
-    """Return the tags of a source's repository with a newer version than its pin, the newest first.
+def newer_tags(sources: Sequence[Source]) -> list[list[str] | None]:
+    """Return for each source the tags of newer versions than the tag that is its pin.
 
-    If the pin isn't a version tag, or the remote doesn't answer, the result is empty. Only tags
-    with the prefix of the pin count, such as ``v`` in ``v1.2``.
+    Each list begins with the newest tag. It is empty if the pin isn't the tag of a version. The
+    result is None if the remote doesn't answer. Several remote sources are queried at the same
+    time.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
+        return list(pool.map(_newer_tags, sources))
+
+
+def _newer_tags(source: Source) -> list[str] | None:
     from registry.remotes.git import Git
+    from registry.remotes.tags import newer_than, prefix_of
 
     remote = source.remote
-    pin = _VERSION_TAG.fullmatch(remote.ref or "") if remote and remote.kind == "git" else None
-    if remote is None or pin is None:
+    if remote is None or remote.kind != "git" or not remote.ref or prefix_of(remote.ref) is None:
         return []
     try:
         tags = Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).tags()
     except (RegistryError, OSError):
-        return []
-    if remote.ref not in tags:  # the pin is a branch
-        return []
-    found = {
-        tag: _numbers(match["numbers"])
-        for tag in tags
-        if (match := _VERSION_TAG.fullmatch(tag)) and match["prefix"] == pin["prefix"]
-    }
-    before = found[pin[0]]
-    newer = [tag for tag, numbers in found.items() if numbers > before]
-    return sorted(newer, key=lambda tag: found[tag], reverse=True)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version, without zeros at the end: 1.0 equals 1."""
-    return tuple(map(int, re.sub(r"(?:\.0+)+$", "", text).split(".")))
+        return None
+    return newer_than(remote.ref, tags)
 
 
 def check_exists(address: Address) -> None:

@@ -243,10 +243,18 @@ class TestInstalled:
     def test_a_check_of_a_pinned_source_names_the_pin_and_how_to_change_it(self, cli, upstream):
         git(upstream, "tag", "v1")
         assert cli("source", "update", "up", "--ref", "v1").exit_code == 0
-        cli("sync", "up")
         told = cli("pull", "--check", "--global").stderr
-        assert "It is pinned to v1." in told
-        assert told.endswith("To see newer tags, run: skill-registry source list --remote\n")
+        assert told.endswith("It is pinned to v1, and has no newer tag.\n")
+        change(upstream)
+        git(upstream, "tag", "v1.1")
+        told = cli("pull", "--check", "--global").stderr
+        way = "skill-registry source update up --ref v1.1"
+        assert told.endswith(f"newer tags: v1.1. To move to the newest, run: {way}\n")
+        told = cli("pull", "--global").stderr  # an update asks no remote
+        assert "It is pinned to v1. To see newer tags, run: " in told
+        shutil.move(upstream, f"{upstream}-away")
+        checked = cli("pull", "--check", "--global")
+        assert (checked.exit_code, "It is pinned to v1. To see" in checked.stderr) == (0, True)
 
     def test_a_check_names_the_last_fetch_and_how_to_ask_the_remote(self, cli, upstream):
         fetched = head(upstream)
@@ -601,8 +609,7 @@ class TestLockedElsewhere:
     TOLD = (
         "The lock file has v2, but the source up is pinned to v1 on this machine. To install v1 "
         "instead, add --force. To install the locked version, run: skill-registry pull --frozen. "
-        "To move the source, run: skill-registry source update up --ref v2 && skill-registry sync "
-        "up\n"
+        "To move the source, run: skill-registry source update up --ref v2\n"
     )
 
     def test_the_lock_and_the_files_stay_and_the_ways_out_are_named(self, carl, clone):
@@ -631,7 +638,6 @@ class TestLockedElsewhere:
         assert "One." in (clone / ".claude/skills/alpha/SKILL.md").read_text()
         assert "The lock file has" not in forced.stderr
         assert carl("source", "update", "up", "--ref", "v2").exit_code == 0
-        assert carl("sync", "up").exit_code == 0
         moved = carl("pull")
         assert moved.stdout.startswith("updated\talpha")
         assert "The lock file has" not in moved.stderr

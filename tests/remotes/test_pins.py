@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from sqlalchemy import text
 
-from registry.errors import PinMoved
+from registry.errors import PinMoved, RemoteProblem
 from tests.remotes.upstream import checkout_of, edit_json
 
 
@@ -271,3 +272,148 @@ def test_a_pin_that_is_no_tag_of_a_version_has_no_newer_tags(cli, upstream, tag,
     cli("sync", f"{upstream.url}#{pin}")
     listed = cli("source", "list", "--remote")
     assert (listed.stdout.endswith("\tcurrent\n"), listed.stderr) == (True, "")
+
+
+def test_a_sync_names_newer_tags_without_another_request(cli, upstream, tag, traced):
+    tag("v1")
+    cli("sync", f"{upstream.url}#v1")
+    traced()
+    assert "newer" not in cli("sync").stderr
+    before = traced()
+    tag("v1.1")
+    told = "team: pinned to v1; newer tags: v1.1. To move to the newest, run: "
+    way = "skill-registry source update team --ref v1.1"
+    assert cli("sync").stderr == f"{told}{way}\n"
+    assert traced() == before
+    assert json.loads(cli("sync", "--json").stdout)["sources"][0]["fetched"] == [
+        f"{told}{way}".removeprefix("team: ")
+    ]
+    assert cli(*way.split()[1:]).exit_code == 0
+    assert cli("sync").stderr == ""
+
+
+def test_a_check_where_nothing_is_installed_says_what_it_looked_for_and_names_newer_tags(
+    cli, upstream, tag, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    tag("v1")
+    cli("sync", f"{upstream.url}#v1")
+    tag("v2")
+    for command in (["outdated"], ["pull", "--check"]):
+        checked = cli(*command)
+        assert checked.exit_code == 1
+        newer, error = checked.stderr.splitlines()
+        assert newer.startswith("team is pinned to v1; newer tags: v2. ")
+        assert newer.endswith("run: skill-registry source update team --ref v2")
+        assert f"No lock file at {tmp_path}/skills.lock.json" in error
+        assert "Run it in the folder of your project, or add --to DIR." in error
+
+
+class TestNewPin:
+    """A source that moves to another tag: its skills move at once, or nothing does."""
+
+    @pytest.fixture
+    def pinned(self, cli, upstream, tag):
+        tag("v1")
+        assert cli("sync", f"{upstream.url}#v1").exit_code == 0
+        upstream.skill("skills/alpha", description="Sorts letters twice.")
+        upstream.skill("skills/gamma")
+        upstream.commit()
+        tag("v2")
+
+    def lock(self, folder):
+        return json.loads((folder / "skills.lock.json").read_text())["skills"]
+
+    def test_it_is_fetched_and_what_changed_is_told(self, cli, upstream, pinned):
+        moved = cli("source", "update", "team", "--ref", "v2")
+        assert moved.exit_code == 0, moved.stderr
+        first, *changes = moved.stdout.splitlines()
+        assert first == f"Changed the source team (community, priority 0): {upstream.url}#v2"
+        assert changes[:2] == ["+ gamma", "~ alpha"]
+        assert changes[2].startswith("1 added, 1 updated, 0 moved, 0 removed, 1 unchanged")
+        assert "sync" not in moved.stderr
+        (source,) = json.loads(cli("source", "list", "--json").stdout)
+        assert (source["remote"]["ref"], source["remote"]["version"]) == ("v2", upstream.head())
+
+    def test_a_pull_after_it_installs_what_the_lock_file_says(
+        self, cli, upstream, pinned, tmp_path
+    ):
+        to = tmp_path / "there"
+        assert cli("pull", "alpha", "--to", str(to)).exit_code == 0
+        moved = json.loads(cli("source", "update", "team", "--ref", "v2", "--json").stdout)
+        assert moved["remote"]["version"] == upstream.head()
+        assert cli("pull", "--to", str(to)).stdout.startswith("updated\talpha\t")
+        assert "twice" in (to / "alpha/SKILL.md").read_text()
+        origin = self.lock(to)["alpha"]["origin"]
+        assert (origin["ref"], origin["commit"]) == ("v2", upstream.head())
+
+    @pytest.mark.parametrize("ref", ["v2", ""])
+    def test_if_the_remote_does_not_answer_nothing_changes(
+        self, cli, registry, upstream, pinned, ref
+    ):
+        before = registry.sources(), registry.list()
+        upstream.bare.rename(upstream.bare.with_name("away"))
+        failed = cli("source", "update", "team", "--ref", ref)
+        assert failed.exit_code == 1
+        assert failed.stderr.startswith("Error: ")
+        assert (registry.sources(), registry.list()) == before
+        upstream.bare.with_name("away").rename(upstream.bare)
+        assert cli("sync").exit_code == 0
+        assert registry.sources()[0].remote == before[0][0].remote
+
+    def test_nor_if_its_files_are_refused(self, cli, registry, upstream, pinned, bounded):
+        before = registry.sources(), registry.list()
+        asked = (checkout_of(registry) / "asked.json").read_bytes()
+        bounded(bytes=10)
+        with pytest.raises(RemoteProblem):
+            registry.update_source("team", ref="v2")
+        assert (registry.sources(), registry.list()) == before
+        assert (checkout_of(registry) / "asked.json").read_bytes() == asked
+        bounded()
+        assert registry.sync().complete
+
+    def test_a_pull_never_records_a_pin_that_was_not_fetched(
+        self, cli, registry, upstream, pinned, tmp_path
+    ):
+        to = tmp_path / "there"
+        assert cli("pull", "alpha", "--to", str(to)).exit_code == 0
+        lock = (to / "skills.lock.json").read_bytes()
+        with registry.core.writer.transaction() as connection:  # as after a crash in the update
+            connection.execute(text("UPDATE sources SET pin = 'v2', version = NULL"))
+        asked = checkout_of(registry) / "asked.json"
+        kind, url, _, *rest = json.loads(asked.read_text())["asked"]
+        edit_json(asked, asked=[kind, url, "v2", *rest], pin=None)
+        for names in (["alpha"], ["beta"], []):
+            failed = cli("pull", *names, "--to", str(to))
+            assert failed.exit_code == 1
+            assert "its source team is pinned to v2 now, which was not fetched" in failed.stderr
+            assert failed.stderr.rstrip().endswith("run: skill-registry sync team")
+            assert (to / "skills.lock.json").read_bytes() == lock
+        assert cli("sync", "team").exit_code == 0
+        assert cli("pull", "--to", str(to)).stdout.startswith("updated\talpha\t")
+        assert self.lock(to)["alpha"]["origin"]["commit"] == upstream.head()
+
+    def test_skills_that_the_new_version_does_not_have_are_removed(
+        self, cli, registry, upstream, pinned, tag, monkeypatch
+    ):
+        monkeypatch.setattr("registry.sync.plan.BRAKE", 0)
+        upstream.git("rm", "-rqf", "skills/alpha", "skills/beta")
+        upstream.commit()
+        tag("v3")
+        moved = cli("source", "update", "team", "--ref", "v3")
+        assert moved.exit_code == 0
+        assert {"+ gamma", "- alpha", "- beta"} <= set(moved.stdout.splitlines())
+        assert cli("source", "update", "team", "--ref", "v1").exit_code == 0
+        assert cli("list", "--format", "names").stdout.splitlines() == ["alpha", "beta"]
+
+    def test_a_version_without_skills_is_refused_and_changes_nothing(
+        self, cli, registry, upstream, pinned, tag
+    ):
+        before = registry.sources(), registry.list()
+        upstream.git("rm", "-rqf", "skills")
+        upstream.commit()
+        tag("v3")
+        failed = cli("source", "update", "team", "--ref", "v3")
+        assert (failed.exit_code, failed.stdout) == (1, "")
+        assert "it holds no skill." in failed.stderr
+        assert (registry.sources(), registry.list()) == before

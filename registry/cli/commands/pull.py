@@ -16,6 +16,7 @@ from registry.cli.group import session_command
 from registry.cli.install_messages import (
     explain,
     report_dangers,
+    report_declined,
     report_fetched,
     report_locked_elsewhere,
     report_origins,
@@ -28,6 +29,7 @@ from registry.cli.progress import SyncProgress, waiting
 from registry.cli.prompts import choose as ask_which
 from registry.cli.prompts import confirm_addresses, is_terminal
 from registry.cli.session import Session, Status
+from registry.cli.source_hints import report_newer_tags
 from registry.db.read.listing import Filters
 from registry.disk.agents import Agent, agents, expand, installed_agents
 from registry.errors import AddressInvalid, LockMissing, NotPulled
@@ -213,7 +215,10 @@ def _named(
 @click.option(
     "--check",
     is_flag=True,
-    help="Write and fetch nothing. Report outdated skills; exit with 1 if there are any.",
+    help=(
+        "Write and fetch nothing. Report outdated skills; exit with 1 if there are any. Sources "
+        "that are pinned to the tag of a version are asked for newer tags."
+    ),
 )
 @click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 @click.option(
@@ -368,7 +373,7 @@ def _report_sources(
     if not force:
         report_locked_elsewhere(session, target, done)
     if is_check or any(one.state == "unchanged" for one in done):
-        report_fetched(session, target, done)
+        report_fetched(session, target, done, asks=is_check)
     if not given["names"]:
         report_strange(session, target, done)
 
@@ -433,6 +438,8 @@ def _act(
 
     core, names = session.registry.core, given["names"]
     is_check = "check" in doing
+    may_ask = may_ask and is_terminal(session)
+    known = [one.name for one in session.registry.sources(counted=False)] if may_ask else []
     with waiting(session.console, "comparing" if is_check else "pulling") as end:
         if "remove" in doing:
             return pulling.remove(core, target, [*pulling.folders_of(target, names)], how)
@@ -446,7 +453,7 @@ def _act(
             return _checked(session, target, given)
         chosen = None
         if is_named or not names or given["personality"] is not None:
-            choose = partial(_choose, session, end) if may_ask and is_terminal(session) else None
+            choose = partial(_choose, session, end) if may_ask else None
             chosen = chosen_skills(
                 session, target=target, dry_run=how.dry_run, choose=choose, **given
             )
@@ -454,9 +461,13 @@ def _act(
     if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
     folders = pulling.folders_of(target, names) if names and chosen is None else None
-    asks = bool(chosen) and may_ask and not how.dry_run and is_terminal(session)
+    asks = bool(chosen) and may_ask and not how.dry_run
     coming = pulling.skills_to_update(core, target, folders) if chosen is None else chosen
-    shown += report_dangers(session, target, coming, asks=asks)
+    try:
+        shown += report_dangers(session, target, coming, asks=asks)
+    except click.Abort:
+        report_declined(session, known)
+        raise click.exceptions.Exit(Status.FAILED) from None
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
         if chosen is not None:
@@ -515,7 +526,8 @@ def _checked(
         with suppress(NotPulled, LockMissing):  # otherwise, compare with the registered skills
             return pulling.check(core, None, target, pulling.folders_of(target, names))
     chosen = chosen_skills(session, target=target, dry_run=True, **given)
-    if chosen is None:
+    if chosen is None and not pulling.is_locked(target):
+        report_newer_tags(session, session.registry.own_sources())
         pulling.check_locked(target)
     return pulling.check(core, chosen, target)
 

@@ -11,13 +11,12 @@ import click
 
 from registry.cli import completion, escape, formatting, options
 from registry.cli.findings import report_security
-from registry.cli.formatting import some_refs
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm, confirm_addresses
-from registry.cli.session import Session
-from registry.cli.source_hints import report_nesting
+from registry.cli.session import Session, Status
+from registry.cli.source_hints import report_nesting, report_newer_tags
 from registry.model import SCOPES, Remote, Source
 
 if TYPE_CHECKING:
@@ -200,23 +199,7 @@ def list_(session: Session, *, remote: bool, clients: str | None) -> None:
         ),
     )
     if remote:
-        _report_newer_tags(session, [one for one in sources if _behind(one, here) in _ANSWERED])
-
-
-def _report_newer_tags(session: Session, sources: Sequence[Source]) -> None:
-    """Print which sources are pinned to a tag although there are tags of newer versions."""
-    from registry.remotes.sources import newer_tags
-
-    with waiting(session.console, "asking"):
-        found = [(one, newer_tags(one)) for one in sources]
-    for source, tags in found:
-        if source.remote is not None and tags:
-            name = shlex.quote(escape.line(source.name))
-            session.console.note(
-                f"{escape.line(source.name)} is pinned to {escape.line(source.remote.ref or '')}; "
-                f"newer tags: {some_refs(tags)}. To move to the newest, run: skill-registry source "
-                f"update {name} --ref {shlex.quote(escape.line(tags[0]))}"
-            )
+        report_newer_tags(session, [one for one in sources if _behind(one, here) in _ANSWERED])
 
 
 @session_command(
@@ -304,7 +287,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
 
 @session_command(
     "skill-registry source update work --scope team --priority 10",
-    "skill-registry source update office --ref v2        # fetched by the next sync",
+    "skill-registry source update office --ref v2        # fetch and list that version",
     "skill-registry source update work --folder ~/new/skills    # you moved the folder",
     group=command,
 )
@@ -347,29 +330,38 @@ def update(
     wait as proposals ("proposal list"). Edits made by hand in the folder are not held back; "check"
     reports them as "unreviewed".
 
-    If you give --ref, the remote source is asked whether it has that branch or tag; if not, nothing
-    changes.
+    With --ref, the files of that branch, tag or commit are fetched and synced at once. If they
+    can't be fetched, nothing changes.
     """
+    from registry.cli.progress import SyncProgress
+    from registry.cli.sync_messages import MAX_SHOWN, draw_report, report_sources
+    from registry.remotes.sources import update as update_source
+
     change["review"] = None if review is None else review == "required"
     if all(one is None for one in change.values()):
         raise click.UsageError(
             "Nothing to change: give --scope, --priority, --name, --folder, --ref, --team, "
             "--owner or --review."
         )
-    with waiting(session.console, "asking"):
-        source = session.registry.update_source(name, as_admin=as_admin, **change)
+    core = session.registry.core
+    with SyncProgress(session.console) as progress:
+        source, report = update_source(core, name, as_admin=as_admin, progress=progress, **change)
     shown = escape.line(source.name)
     facts = [source.scope, f"priority {source.priority}"]
     if source.review or review:
         facts.append("under review" if source.review else "not under review")
     done = f"Changed the source {shown} ({', '.join(facts)}): {place_of(source)}"
-    session.answer(source, [done])
+    limit = None if session.verbose else MAX_SHOWN
+    changes = () if report is None else draw_report(session.console, report, limit)
+    session.answer(source, [done, *changes])
     if review == "required" and not session.as_json:
         session.console.note("To list the proposals that wait, run: skill-registry proposal list")
     if change["folder"] is not None and not session.as_json:
         session.console.note(f"To read it, run: skill-registry sync {shlex.quote(shown)}")
-    if change["ref"] is not None and not session.as_json:
-        session.console.note(f"To fetch it, run: skill-registry sync {shlex.quote(shown)}")
+    if report is not None:
+        report_sources(session, report, hints=not session.as_json)
+        if not report.complete:
+            raise click.exceptions.Exit(Status.FAILED)
 
 
 @session_command(
