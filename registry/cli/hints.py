@@ -519,9 +519,10 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         notes = _source_unclear(error, arguments)
     if notes or type(error) in _WITH_ARGUMENTS:
         return notes or _WITH_ARGUMENTS[type(error)](arguments)
-    if isinstance(error, errors.LockMissing | errors.NotPulled):
-        if way := _for_all_projects(error, arguments) or _installed(error, arguments):
-            return way
+    if isinstance(error, errors.LockMissing | errors.NotPulled) and (
+        way := _for_all_projects(error, arguments) or _installed(error, arguments)
+    ):
+        return way
     if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"
