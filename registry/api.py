@@ -632,9 +632,9 @@ class SkillRegistry:
 
     def versions(self, name: str) -> Sequence[SkillVersion]:
         """Return the versions of a skill, the newest first. Raises the errors of `resolve`."""
-        from registry.publish.versions import list_versions
+        from registry.db.read.labels import versions
 
-        return list_versions(self.core, name)
+        return versions(self.core.reader, self._stored(name).uid)
 
     def add_version(self, name: str, label: str) -> SkillVersion:
         """Give the current files of a skill a label, such as ``1.2``.

@@ -15,7 +15,7 @@ from registry.catalog.copies import (
     near_duplicates,
 )
 from registry.catalog.reading import CurrentSkill, at_version, current_detail
-from registry.catalog.resolve import not_found, resolve
+from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
@@ -83,9 +83,8 @@ class Browse(CatalogView):
             return wanted
         if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
-        seen = self._seen
         # this is faster, because sources have an index
-        if self._personality is None and seen.as_stored:
+        if self._personality is None and self._seen.as_stored:
             return replace(wanted, source=self._source)
         return self._among(wanted)
 
@@ -96,9 +95,7 @@ class Browse(CatalogView):
         """
         if self.is_whole or self._is_other(wanted):
             return replace(wanted, ids=None if self.is_whole else NOBODY)
-        seen = self._seen
-        ids = seen.listed if wanted.status is None else seen.unhidden
-        return replace(wanted, ids=seen.every if wanted.all else ids)
+        return self._within(wanted)
 
     def _is_other(self, wanted: Filters) -> bool:
         return self._source is not None and wanted.source not in {None, self._source}
@@ -172,13 +169,7 @@ class Browse(CatalogView):
         Raises `SkillNotFound` if no visible skill matches, and `SkillAmbiguous` if several match.
         The errors name only visible skills.
         """
-        if self.is_whole:
-            return resolve(self.core.reader, handle)
-        seen = self._seen
-        stored = seen.stored(self.core.reader, seen.resolve(handle))
-        if stored is None:
-            raise SkillNotFound(handle)
-        return stored
+        return self._stored(handle)
 
     def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
         """Return the stored skills whose versions have these ids.

@@ -11,8 +11,9 @@ class RegistryError(Exception):
     """The registry can't carry out the request.
 
     ``code`` never changes. It is the class's name in snake case, unless the class sets another
-    code. ``facts`` are the details of the error; each is also an attribute. Passwords and tokens in
-    addresses are masked in them. Errors can be copied and pickled.
+    code. ``facts`` are the details of the error; each is also an attribute, which the class
+    declares. Passwords and tokens in addresses are masked in them. Errors can be copied and
+    pickled.
     """
 
     code: ClassVar[str] = "registry_error"
@@ -85,7 +86,7 @@ class UsageProblem(Invalid):
 
 
 class SettingsProblem(Invalid):
-    """The settings file can't be used (details: ``path`` and ``message``)."""
+    """The settings file can't be used."""
 
     code = "settings_invalid"
     sentence = "The settings file {path} can't be used: {message}"
@@ -98,10 +99,7 @@ class SettingsProblem(Invalid):
 
 
 class PersonalityNotFound(NotFound):
-    """The settings have no personality with this name.
-
-    Details: ``name``, ``similar``, ``known``.
-    """
+    """The settings have no personality with this name."""
 
     sentence = "No personality named {name:q}."
 
@@ -147,7 +145,7 @@ class FindingUnknown(NotFound):
 
 
 class FolderMissing(NotFound):
-    """No folder exists at a given path (details: ``path``)."""
+    """No folder exists at a given path."""
 
     sentence = "There is no folder {path:q}."
 
@@ -155,7 +153,7 @@ class FolderMissing(NotFound):
 
 
 class TokenNotFound(NotFound):
-    """This user has no token with this name or number (details: ``name``)."""
+    """This user has no token with this name or number."""
 
     sentence = "There is no token {name:q}."
 

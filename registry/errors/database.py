@@ -31,14 +31,14 @@ class DatabaseMissing(DatabaseProblem):
 
 
 class NotWritable(DatabaseProblem):
-    """The database, or a copy of it, can't be written (details: ``path``, ``reason``)."""
+    """The database, or a copy of it, can't be written."""
 
     code = "database_unusable"
     sentence = "{path} can't be written: {reason}."
 
 
 class DatabaseRefused(DatabaseProblem):
-    """The server refuses the login (details: ``path``, ``reason``).
+    """The server refuses the login.
 
     If the password is wrong, ``user`` is the name of the user. If the user doesn't exist,
     ``unknown`` is the name.
@@ -49,7 +49,7 @@ class DatabaseRefused(DatabaseProblem):
 
 
 class RightMissing(DatabaseProblem):
-    """The server doesn't allow this user to do this (details: ``path``, ``reason``).
+    """The server doesn't allow this user to do this.
 
     ``writing`` is True if the request would have changed data. If the reason is a missing team,
     ``team`` is the team to which the user doesn't belong.
@@ -63,10 +63,7 @@ class RightMissing(DatabaseProblem):
 
 
 class DatabaseBusy(DatabaseProblem, Unavailable):
-    """Another process held the write lock for longer than the timeout.
-
-    Details: ``path``, ``seconds``.
-    """
+    """Another process held the write lock for longer than the timeout."""
 
     sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
 
@@ -74,7 +71,7 @@ class DatabaseBusy(DatabaseProblem, Unavailable):
 
 
 class DatabaseTooNew(DatabaseProblem):
-    """A newer skill-registry wrote this file (details: ``path``, ``revision``)."""
+    """A newer skill-registry wrote this file."""
 
     sentence = (
         "The database {path} was written by a newer skill-registry (its schema is {revision})."
@@ -84,7 +81,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseTooOld(DatabaseProblem):
-    """The database has a schema from before the first release (details: ``path``, ``revision``)."""
+    """The database has a schema from before the first release."""
 
     sentence = (
         "The database {path} can't be used: its schema ({revision}) is from before the first "
@@ -95,10 +92,7 @@ class DatabaseTooOld(DatabaseProblem):
 
 
 class DatabaseBehind(DatabaseProblem):
-    """A server's database has an older schema, and the caller requested no upgrade.
-
-    Details: ``path``, ``revision``.
-    """
+    """A server's database has an older schema, and the caller requested no upgrade."""
 
     sentence = (
         "The database {path} has the schema of an older skill-registry ({revision}). After an "
@@ -109,7 +103,7 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file isn't an undamaged database (details: ``path``, ``reason``).
+    """The file isn't an undamaged database.
 
     ``is_row`` is True if only a row is damaged.
     """
@@ -120,12 +114,12 @@ class DatabaseCorrupt(DatabaseProblem):
 
 
 class DatabaseUnreachable(DatabaseProblem, Unavailable):
-    """The server does not answer, or ended the connection (details: ``path``, ``reason``)."""
+    """The server does not answer, or ended the connection."""
 
     sentence = "The database {path} can't be reached: {reason}. Try again."
 
 
 class ServerFull(DatabaseUnreachable):
-    """The server, or its pooler, has no free connection (details: ``path``, ``reason``)."""
+    """The server, or its pooler, has no free connection."""
 
     sentence = "The server of {path} has no free connection: {reason}. Try again later."

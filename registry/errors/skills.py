@@ -49,7 +49,7 @@ class SkillInvalid(RegistryError):
 
 
 class SkillNotVisible(NotFound):
-    """The skill exists but is not visible to the user (details: ``name``, ``rule``, ``reason``).
+    """The skill exists but is not visible to the user.
 
     ``rule`` is the rule that hides the skill.
     """
@@ -62,7 +62,7 @@ class SkillNotVisible(NotFound):
 
 
 class SkillInaccessible(RegistryError):
-    """A file can't be read (details: ``path``, ``reason``)."""
+    """A file can't be read."""
 
     sentence = "{path:q} can't be read: {reason}."
 
@@ -71,7 +71,7 @@ class SkillInaccessible(RegistryError):
 
 
 class SkillMissing(NotFound):
-    """The skill's folder or file no longer exists on disk (details: ``name``, ``path``)."""
+    """The skill's folder or file no longer exists on disk."""
 
     code = "skill_missing_on_disk"
     sentence = "The skill {name:q} is no longer on disk ({path})."
@@ -100,7 +100,7 @@ class NotUtf8(RegistryError):
 
 
 class OutsideSkill(Invalid):
-    """A path leads out of the skill's folder (details: ``path``)."""
+    """A path leads out of the skill's folder."""
 
     sentence = "{path:q} leads out of the skill's folder."
 
@@ -108,7 +108,7 @@ class OutsideSkill(Invalid):
 
 
 class PathRefused(Invalid):
-    """A file of a skill has a path that can't be written (details: ``path``, ``reason``)."""
+    """A file of a skill has a path that can't be written."""
 
     sentence = "{path:q} can't be a file of a skill: {reason}."
 
@@ -117,7 +117,7 @@ class PathRefused(Invalid):
 
 
 class FileNotFoundInSkill(NotFound):
-    """The skill has no such file (details: ``name``, ``path``)."""
+    """The skill has no such file."""
 
     code = "file_not_found"
     sentence = "The skill {name:q} has no file {path:q}."
@@ -127,7 +127,7 @@ class FileNotFoundInSkill(NotFound):
 
 
 class FileChanging(Unavailable):
-    """A file changed during each attempt to read it (details: ``path``)."""
+    """A file changed during each attempt to read it."""
 
     sentence = (
         "{path:q} kept changing while it was read. Try again when the other program has finished"
@@ -140,10 +140,10 @@ class FileChanging(Unavailable):
 class SkillHeld(SkillNotVisible):
     """A skill of a remote source has security errors that no user has accepted.
 
-    Details: ``name``. ``source`` is the source in which the skill is quarantined. If the source may
-    have been added for this request, ``address`` is the requested address. If the skill wasn't
-    imported, ``source`` is None and ``problems`` are the findings. If the skill can be pulled from
-    a remote source, ``url`` is this source's address.
+    ``source`` is the source in which the skill is quarantined. If the source may have been added
+    for this request, ``address`` is the requested address. If the skill wasn't imported, ``source``
+    is None and ``problems`` are the findings. If the skill can be pulled from a remote source,
+    ``url`` is this source's address.
     """
 
     sentence = "{name:q} {reason}."
@@ -175,7 +175,7 @@ class SkillHeld(SkillNotVisible):
 
 
 class InvalidName(Invalid):
-    """A new skill can't have this name (details: ``name``, ``reason``)."""
+    """A new skill can't have this name."""
 
     sentence = "{name:q} can't be a skill's name: {reason}."
 
@@ -184,7 +184,7 @@ class InvalidName(Invalid):
 
 
 class SkillExists(Conflict):
-    """A skill or a folder with this name already exists (details: ``name``, ``path``)."""
+    """A skill or a folder with this name already exists."""
 
     sentence = "A skill {name:q} already exists ({path})."
 
@@ -193,7 +193,7 @@ class SkillExists(Conflict):
 
 
 class PublishRefused(Invalid):
-    """The check of a skill to publish found errors (details: ``name``, ``problems``)."""
+    """The check of a skill to publish found errors."""
 
     sentence = "The skill {name:q} was not published, because its check found errors:"
 
@@ -232,7 +232,7 @@ class HashOutdated(Conflict):
 class SkillProposed(RegistryError):
     """A change waits for review and was not made.
 
-    Details: ``kind``, ``name``, ``source``, ``id``. ``id`` is the id of the proposal.
+    ``id`` is the id of the proposal.
     """
 
     sentence = "The request to {kind} {name:q} waits for review as proposal {id}."
@@ -244,7 +244,7 @@ class SkillProposed(RegistryError):
 
 
 class ProposalNotFound(NotFound):
-    """There is no proposal with this id, or it isn't visible to the user (details: ``id``)."""
+    """There is no proposal with this id, or it isn't visible to the user."""
 
     sentence = "There is no proposal {id:q}."
 
@@ -252,7 +252,7 @@ class ProposalNotFound(NotFound):
 
 
 class ProposalDecided(Conflict):
-    """A proposal was approved or rejected before (details: ``id``, ``state``)."""
+    """A proposal was approved or rejected before."""
 
     sentence = "The proposal {id:q} is {state} already."
 
@@ -272,7 +272,7 @@ class ApproverNeeded(RegistryError):
 
 
 class ProposalOwn(RegistryError):
-    """A user tried to approve their own proposal (details: ``id``)."""
+    """A user tried to approve their own proposal."""
 
     sentence = "You can't approve your own proposal {id:q}; another person has to review it."
 
@@ -280,7 +280,7 @@ class ProposalOwn(RegistryError):
 
 
 class SkillChangedOnDisk(Conflict):
-    """The folder has changed since the change was prepared (details: ``name``, ``path``)."""
+    """The folder has changed since the change was prepared."""
 
     sentence = (
         "The skill {name:q} ({path}) has changed on disk since it was read, so nothing was done."
@@ -292,7 +292,7 @@ class SkillChangedOnDisk(Conflict):
 
 
 class ChangeRefused(RegistryError):
-    """The change can't be made, and nothing has changed (details: ``path``, ``reason``)."""
+    """The change can't be made, and nothing has changed."""
 
     sentence = "Nothing was changed at {path}: {reason}."
 
@@ -301,10 +301,7 @@ class ChangeRefused(RegistryError):
 
 
 class RootMissing(ChangeRefused):
-    """The folder of a source, which a request would change, doesn't exist.
-
-    Details: ``path``, ``reason``.
-    """
+    """The folder of a source, which a request would change, doesn't exist."""
 
     code = "change_refused"
 
@@ -322,10 +319,7 @@ class FolderPulled(ChangeRefused):
 
 
 class OwnFileUnusable(RegistryError):
-    """A file or folder that must be private to this user can't be used.
-
-    Details: ``path``, ``reason``.
-    """
+    """A file or folder that must be private to this user can't be used."""
 
     sentence = "{path:q}, a private file of the registry, can't be used: {reason}."
 
@@ -336,7 +330,7 @@ class OwnFileUnusable(RegistryError):
 class ChangePending(RegistryError):
     """The files on disk may have changed, but the database has not.
 
-    Details: ``path``, ``reason``. The next opening of the database finishes the change.
+    The next opening of the database finishes the change.
     """
 
     sentence = (
@@ -463,10 +457,7 @@ class VersionNotFound(NotFound):
 
 
 class VersionExists(Conflict):
-    """The label is already a version of the skill, with other files.
-
-    Details: ``name``, ``label``.
-    """
+    """The label is already a version of the skill, with other files."""
 
     sentence = "The skill {name:q} already has a version {label:q} with other files."
 
@@ -475,7 +466,7 @@ class VersionExists(Conflict):
 
 
 class VersionInvalid(Invalid):
-    """The text can't be the label of a version (details: ``label``, ``rule``)."""
+    """The text can't be the label of a version."""
 
     sentence = "{label:q} can't be a version: {rule}."
 
@@ -507,7 +498,7 @@ class VersionYanked(SkillNotFound):
 
 
 class VersionNotStored(NotFound):
-    """The bytes of a version's files are not all stored (details: ``name``, ``label``)."""
+    """The bytes of a version's files are not all stored."""
 
     sentence = "Not all files of version {label} of {name:q} are stored."
 
@@ -516,10 +507,7 @@ class VersionNotStored(NotFound):
 
 
 class ContentMissing(NotFound):
-    """The bytes of a file of a revision are not stored.
-
-    Details: ``name``, ``number``, ``path``.
-    """
+    """The bytes of a file of a revision are not stored."""
 
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
@@ -529,7 +517,7 @@ class ContentMissing(NotFound):
 
 
 class NotAllKept(RegistryError):
-    """A removed skill can't be restored completely (details: ``name``, ``number``).
+    """A removed skill can't be restored completely.
 
     ``paths`` are the paths of the missing files.
     """
@@ -542,7 +530,7 @@ class NotAllKept(RegistryError):
 
 
 class ContentDamaged(RegistryError):
-    """The stored bytes of a file don't match their hash (details: ``path``)."""
+    """The stored bytes of a file don't match their hash."""
 
     sentence = "The stored content of {path:q} is damaged."
 
@@ -552,9 +540,8 @@ class ContentDamaged(RegistryError):
 class ChangeNotUndone(Conflict):
     """The last change can't be undone, and nothing was changed.
 
-    Details: ``kind``, ``name``, ``reason``. ``place`` (source/folder) is the place of the skill
-    before the undo. ``revision`` is the number of the skill's revision before the change; None if
-    it is unknown or there was no skill.
+    ``place`` (source/folder) is the place of the skill before the undo. ``revision`` is the number
+    of the skill's revision before the change; None if it is unknown or there was no skill.
     """
 
     sentence = "Can't undo the {kind} of {name:q}: {reason}."

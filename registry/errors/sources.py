@@ -100,10 +100,7 @@ class SourceNotAdopted(SourceElsewhere):
 
 
 class SourceNotYours(RegistryError):
-    """Only the owner of a source, on its machine, or an admin may do this.
-
-    Details: ``name``, ``owner``, ``host``.
-    """
+    """Only the owner of a source, on its machine, or an admin may do this."""
 
     sentence = (
         "The source {name:q} belongs to {owner:q} on {host:q}. Only this role on that machine,"
@@ -135,7 +132,7 @@ class RoleNotFound(NotFound):
 
 
 class HostTaken(Conflict):
-    """Another role of the server uses this machine's name already (details: ``host``, ``role``)."""
+    """Another role of the server uses this machine's name already."""
 
     sentence = "The host name {host:q} is already used by the role {role:q}: choose another one."
 
@@ -144,7 +141,7 @@ class HostTaken(Conflict):
 
 
 class SourceExists(Conflict):
-    """A source with this name or path is already registered (details: ``name``, ``path``).
+    """A source with this name or path is already registered.
 
     ``path`` is empty if another team's source has the name, because this user must not see that
     source.
@@ -160,7 +157,7 @@ class SourceExists(Conflict):
 
 
 class SourceInvalid(Invalid):
-    """The folder can't be a source (details: ``path``, ``reason``)."""
+    """The folder can't be a source."""
 
     sentence = "{path:q} can't be a source: {reason}."
 
@@ -169,10 +166,7 @@ class SourceInvalid(Invalid):
 
 
 class TrustOutdated(Conflict):
-    """The quarantined skills of a source changed after the user looked at them.
-
-    Details: ``name``.
-    """
+    """The quarantined skills of a source changed after the user looked at them."""
 
     sentence = (
         "No skill of {name:q} was trusted: the quarantined skills have changed since their errors"
@@ -183,7 +177,7 @@ class TrustOutdated(Conflict):
 
 
 class SyncRunning(Unavailable):
-    """Another process syncs this registry (details: ``owner``)."""
+    """Another process syncs this registry."""
 
     sentence = "Another sync of this registry is running: {owner}."
 
@@ -191,7 +185,7 @@ class SyncRunning(Unavailable):
 
 
 class ArchiveRefused(RegistryError):
-    """An archive has no skill that can be imported (details: ``path``, ``reason``)."""
+    """An archive has no skill that can be imported."""
 
     sentence = "{path:q} can't be used: {reason}."
 
@@ -200,7 +194,7 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """The skill has no known remote source from which it came (details: ``name``, ``reason``)."""
+    """The skill has no known remote source from which it came."""
 
     sentence = "{name:q} can't be compared with upstream: {reason}."
 
@@ -212,7 +206,7 @@ class NoUpstream(NotFound):
 
 
 class SeveralSkills(RegistryError):
-    """The address has several skills, and the user chose none (details: ``path``, ``names``).
+    """The address has several skills, and the user chose none.
 
     ``held`` lists the skills that are quarantined until the user trusts the source ``source``.
     """
@@ -242,7 +236,7 @@ class SeveralSkills(RegistryError):
 
 
 class ExportRefused(RegistryError):
-    """A folder to publish into can't be written (details: ``path``, ``reason``)."""
+    """A folder to publish into can't be written."""
 
     sentence = "{path:q} can't be written: {reason}."
 
@@ -251,7 +245,7 @@ class ExportRefused(RegistryError):
 
 
 class LockFileInvalid(RegistryError):
-    """The lock file of pulled skills can't be used (details: ``path``, ``reason``)."""
+    """The lock file of pulled skills can't be used."""
 
     sentence = (
         "The lock file {path} can't be used ({reason}). Restore it or remove it. If you "
@@ -273,7 +267,7 @@ class LockMissing(NotFound):
 class LockNotMet(Conflict):
     """The skills in a lock file can't be installed in the locked state.
 
-    Details: ``path``, ``missing``. ``missing`` gives the reasons.
+    ``missing`` gives the reasons.
     """
 
     sentence = "The content of {path} is not available, and nothing was changed: {missing:list}."
@@ -283,7 +277,7 @@ class LockNotMet(Conflict):
 
 
 class LockEdited(LockNotMet):
-    """Installed skills were edited after the lock was written (details: ``path``, ``missing``).
+    """Installed skills were edited after the lock was written.
 
     ``missing`` gives the reasons, as in `LockNotMet`.
     """
@@ -318,7 +312,7 @@ class PullClash(Conflict):
 
 
 class PullRefused(RegistryError):
-    """A folder to pull into can't be written (details: ``path``, ``reason``)."""
+    """A folder to pull into can't be written."""
 
     sentence = "{path:q} can't be written: {reason}."
 
@@ -335,7 +329,7 @@ class RemoteProblem(RegistryError):
 
 
 class RemoteUnreachable(RemoteProblem, Unavailable):
-    """The server doesn't answer, or its answer is incomplete (details: ``url``, ``reason``)."""
+    """The server doesn't answer, or its answer is incomplete."""
 
     sentence = "{url:q} can't be reached: {reason}."
 
@@ -343,7 +337,7 @@ class RemoteUnreachable(RemoteProblem, Unavailable):
 
 
 class RemoteRefused(RemoteProblem):
-    """The server refuses the request (details: ``url``, ``status``)."""
+    """The server refuses the request."""
 
     sentence = "The server refuses {url:q} (HTTP status {status})."
 
@@ -351,7 +345,7 @@ class RemoteRefused(RemoteProblem):
 
 
 class RemoteInvalid(RemoteProblem):
-    """The received data is invalid (details: ``url``, ``reason``)."""
+    """The received data is invalid."""
 
     sentence = "{url:q} can't be used: {reason}."
 
@@ -359,7 +353,7 @@ class RemoteInvalid(RemoteProblem):
 
 
 class PinMoved(RemoteProblem):
-    """The pin of a source now points to another version (details: ``url``, ``reason``).
+    """The pin of a source now points to another version.
 
     ``way`` is the command with which the user accepts the new version. ``commit`` is the new
     version.
@@ -373,7 +367,7 @@ class PinMoved(RemoteProblem):
 
 
 class RemoteTooLarge(RemoteProblem):
-    """The data exceeds a size limit (details: ``url``, ``reason``)."""
+    """The data exceeds a size limit."""
 
     sentence = "{url:q} is too large: {reason}."
 
@@ -381,7 +375,7 @@ class RemoteTooLarge(RemoteProblem):
 
 
 class AddressInvalid(Invalid):
-    """Skills can't be fetched from this address (details: ``address``, ``reason``)."""
+    """Skills can't be fetched from this address."""
 
     sentence = "Skills can't be fetched from {address:q}: {reason}."
 
@@ -390,7 +384,7 @@ class AddressInvalid(Invalid):
 
 
 class SourceReadOnly(RegistryError):
-    """The source is a checkout of a remote (details: ``name``, ``url``)."""
+    """The source is a checkout of a remote."""
 
     sentence = "The source {name:q} is a read-only checkout of {url}."
 
@@ -399,7 +393,7 @@ class SourceReadOnly(RegistryError):
 
 
 class SourceKindUnusable(RegistryError):
-    """The kind of a source is unusable (details: ``name``, ``reason``)."""
+    """The kind of a source is unusable."""
 
     sentence = "The kind of source {name:q} can't be used: {reason}."
 

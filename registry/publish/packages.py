@@ -20,7 +20,7 @@ from registry.document.differing import difference
 from registry.document.names import check_folder_name
 from registry.document.parse import parse_document
 from registry.errors import ArchiveRefused, FileChanging, InvalidName, PublishRefused
-from registry.install.imports import NO_DOCUMENT, Unpacked, read_archive, unpacked
+from registry.install.imports import NO_DOCUMENT, Unpacked, read_archive
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.reading import read_folder, tree_hash
 
@@ -60,11 +60,6 @@ def read_package(core: Core, path: str, name: str | None = None) -> Package:
             core, *_read_folder(core, place), name=name, usual=os.path.basename(real_path(place))
         )
     return package(core, *read_archive(path, core.settings.limits), name=name)
-
-
-def unpack_package(core: Core, data: bytes, name: str | None = None) -> Package:
-    """Return the package in an archive's bytes. Raises the errors of `read_package`."""
-    return package(core, *unpacked(data, "the archive", core.settings.limits), name=name)
 
 
 def package(

@@ -6,7 +6,6 @@ files. A sync also creates the versions that the front matter names (`db.write.l
 
 import copy
 import os
-from collections.abc import Sequence
 from shlex import quote
 from typing import Final
 
@@ -32,11 +31,6 @@ from registry.text import is_encodable
 
 MAX_REASON: Final = 1000
 """Maximum number of characters of a reason, and of the name of a replacement."""
-
-
-def list_versions(core: Core, handle: str) -> Sequence[SkillVersion]:
-    """Return the versions of a skill, the newest first. Raises the errors of `resolve`."""
-    return versions(core.reader, resolve(core.reader, handle).uid)
 
 
 def add_version(core: Core, handle: str, label: str) -> SkillVersion:

@@ -144,11 +144,7 @@ class View(CatalogView):
 
     def filters(self, wanted: Filters) -> Filters:
         """Return the filters ``wanted`` with the limits of this view."""
-        if self.is_unlimited:
-            return replace(wanted, offered=True)
-        seen = self._seen
-        ids = seen.listed if wanted.status is None else seen.unhidden
-        return replace(wanted, ids=seen.every if wanted.all else ids, offered=True)
+        return replace(wanted if self.is_unlimited else self._within(wanted), offered=True)
 
     def find(self, handle: str) -> SkillDetail:
         """Return the skill that a name or ref means in this view, read from disk.
@@ -257,16 +253,6 @@ class View(CatalogView):
     def _folders_seen(self, source: Source) -> set[str]:
         found = decisions(self.core.reader, self._personality, self._environ, source_id=source.id)
         return {skill.folder for _, skill, choice in found if choice.visible}
-
-    def _stored(self, handle: str) -> StoredSkill:
-        """Return the stored skill for a name or ref in this view; it need not be listed."""
-        if self.is_unlimited:
-            return resolve(self.core.reader, handle)
-        seen = self._seen
-        found = seen.stored(self.core.reader, seen.resolve(handle))
-        if found is None:  # another process has just replaced the skill
-            raise SkillNotFound(handle)
-        return found
 
     def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
         """Return the skill for a name or ref in a limited view.

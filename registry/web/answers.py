@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry import errors
 from registry.catalog.why import Explanation
@@ -93,6 +94,8 @@ MAX_ANSWER: Final = 16 << 20
 """Maximum size of a page or of its JSON, in bytes."""
 
 VARY: Final = "Accept-Encoding, Authorization, Cookie"
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 _GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _TAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
@@ -434,6 +437,22 @@ def compressed(
         body = gzip.compress(body, 4, mtime=0)
         given["content-encoding"] = "gzip"
     return Response(body, status, given)
+
+
+def uncached_json(
+    request: Request, content: Any, status: int = 200, headers: Mapping[str, str] = _NONE
+) -> Response:
+    """Return a value as a JSON response that no cache may store."""
+    given = {"cache-control": "no-store", **headers}
+    return compressed(request, as_json(content), "application/json", given, status)
+
+
+def uncached_text(status: int, text: str) -> Response:
+    """Return a plain text as a response that no cache may store."""
+    headers = {"cache-control": "no-store"}
+    if status == 401:  # noqa: PLR2004
+        headers["www-authenticate"] = "Bearer"
+    return PlainTextResponse(text, status, headers)
 
 
 def takes_gzip(request: Request) -> bool:

@@ -3,7 +3,6 @@
 import json
 import logging
 import time
-from collections.abc import Iterator
 from typing import Final
 
 from starlette.responses import Response
@@ -66,10 +65,6 @@ def audit(visit: Visit) -> Response:
         return refused(visit.request.headers, needed, text, headers, "admin_needed")
     limit = min(number_of(visit.request.query_params, "limit") or USUAL, MAX_RECORDS)
     found = audit_records(visit.state.registry.core.reader, limit)
-    lines = (json.dumps(record(one)) for one in found)
+    lines = (f"{json.dumps(record(one))}\n" for one in found)
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return Response("".join(_ended(lines)), headers=headers, media_type="application/x-ndjson")
-
-
-def _ended(lines: Iterator[str]) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
+    return Response("".join(lines), headers=headers, media_type="application/x-ndjson")

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from registry.catalog import hub
 from registry.catalog.hub import Offered, StoredState
@@ -22,7 +22,7 @@ from registry.install.content import FileContent, content_of
 from registry.install.export import zipped
 from registry.model import SkillFile
 from registry.web import addresses
-from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
+from registry.web.answers import Visit, refusal, uncached_json, uncached_text, visit_of
 from registry.web.audit import record_download
 from registry.web.query_params import number_of
 from registry.web.skill_pages import sent
@@ -213,16 +213,16 @@ def _answer(handler: Handler, visit: Visit) -> Response:
     try:
         content = handler(visit)
     except _Refused as refused:
-        return _plain(refused.status, refused.text)
+        return uncached_text(refused.status, refused.text)
     except _Ambiguous as ambiguous:
         content = choices_json(visit.base, ambiguous.slug, ambiguous.found)
-        return _json(visit, content, 409)
+        return uncached_json(visit.request, content, 409)
     except NotFound:
-        return _plain(404, "Skill not found")
+        return uncached_text(404, "Skill not found")
     except (RegistryError, *UNEXPECTED) as error:
         problem = refusal(error, visit)
-        return _plain(problem.status, problem.record()["error"]["message"])
-    return content if isinstance(content, Response) else _json(visit, content)
+        return uncached_text(problem.status, problem.record()["error"]["message"])
+    return content if isinstance(content, Response) else uncached_json(visit.request, content)
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
@@ -416,12 +416,3 @@ def _limit(visit: Visit, usual: int) -> int:
         return min(number_of(visit.request.query_params, "limit") or usual, MOST)
     except UsageProblem as error:
         raise _Refused(400, str(error)) from None
-
-
-def _plain(status: int, text: str) -> Response:
-    return PlainTextResponse(text, status, {"cache-control": "no-store"})
-
-
-def _json(visit: Visit, content: dict[str, Any], status: int = 200) -> Response:
-    headers = {"cache-control": "no-store"}
-    return compressed(visit.request, as_json(content), "application/json", headers, status)

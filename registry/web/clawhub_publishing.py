@@ -23,7 +23,14 @@ from registry.publish import packages, publishing
 from registry.publish.proposals import files_on_disk
 from registry.settings import Limits
 from registry.text import slug as slug_of
-from registry.web.answers import Visit, as_json, public_sentence, refusal, visit_of
+from registry.web.answers import (
+    Visit,
+    public_sentence,
+    refusal,
+    uncached_json,
+    uncached_text,
+    visit_of,
+)
 from registry.web.publishing import (
     FORBIDDEN,
     STATUS,
@@ -59,7 +66,7 @@ def endpoint(handler: Handler, *, writes: bool = True) -> Callable[[Request], An
                 body = await body_of(request, limit)
                 return await state.run(_answer, handler, visit, body)
         except Refusal as refused:
-            return _plain(refused.status, refused.message)
+            return uncached_text(refused.status, refused.message)
 
     return answer
 
@@ -68,7 +75,7 @@ def _answer(handler: Handler, visit: Visit, body: bytes) -> Response:
     try:
         content = handler(visit, body)
     except Refusal as refused:
-        return _plain(refused.status, refused.message)
+        return uncached_text(refused.status, refused.message)
     except (RegistryError, *UNEXPECTED) as error:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), None)
         message = public_sentence(error) if isinstance(error, RegistryError) else ""
@@ -78,16 +85,8 @@ def _answer(handler: Handler, visit: Visit, body: bytes) -> Response:
         if status is None:
             problem = refusal(error, visit)
             status, message = problem.status, message or "Internal error; see the server's log."
-        return _plain(status, message)
-    headers = {"cache-control": "no-store"}
-    return Response(as_json(dict(content)), headers=headers, media_type="application/json")
-
-
-def _plain(status: int, text: str) -> Response:
-    headers = {"cache-control": "no-store"}
-    if status == 401:  # noqa: PLR2004
-        headers["www-authenticate"] = "Bearer"
-    return Response(text, status, headers, media_type="text/plain; charset=utf-8")
+        return uncached_text(status, message)
+    return uncached_json(visit.request, dict(content))
 
 
 def whoami(visit: Visit, _body: bytes) -> Mapping[str, Any]:

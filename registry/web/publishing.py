@@ -17,10 +17,11 @@ from registry.db.audit_context import audit_context
 from registry.db.read.proposals import Proposal
 from registry.db.read.skills import same_name
 from registry.errors import RegistryError
+from registry.install.imports import unpacked
 from registry.mcp.http import MAX_BYTES
 from registry.model import Source, record
 from registry.publish import proposals, publishing
-from registry.publish.packages import Package, unpack_package
+from registry.publish.packages import Package, package
 from registry.publish.proposals import PACKING, Person
 from registry.publish.publishing import Published
 from registry.remotes.unpacking import TooMuch
@@ -30,10 +31,9 @@ from registry.web.answers import (
     PageContent,
     Visit,
     answered,
-    as_json,
-    compressed,
     public_sentence,
     refusal,
+    uncached_json,
     visit_of,
 )
 from registry.web.auth import COOKIE, MAX_FORM, NEEDED
@@ -142,11 +142,12 @@ def _put(visit: Visit, data: bytes) -> Response:
     core, name = visit.state.registry.core, visit.request.path_params["name"]
     query = visit.request.query_params
     try:
-        package = unpack_package(core, data, name)
-        _check_name(package, name)
+        files = unpacked(data, "the archive", core.settings.limits)
+        wanted = package(core, *files, name=name)
+        _check_name(wanted, name)
         done = publish(
             visit,
-            package,
+            wanted,
             source=query.get("source") or None,
             if_match=_matched(visit.request),
             dry_run=_is_dry_run(query.get("dry-run", "0")),
@@ -157,7 +158,7 @@ def _put(visit: Visit, data: bytes) -> Response:
         return _failed(visit, error)
     status = {"created": 201, "proposed": 202}.get(done.outcome, 200)
     headers = {"etag": f'"{done.tree_hash}"'}
-    return _json(visit, record(done), 200 if done.dry_run else status, headers)
+    return uncached_json(visit.request, record(done), 200 if done.dry_run else status, headers)
 
 
 def _is_dry_run(given: str) -> bool:
@@ -248,7 +249,7 @@ def target(visit: Visit, name: str, wanted: str | None) -> Source:
 def _failed(visit: Visit, error: Exception) -> Response:
     if not isinstance(error, RegistryError) or isinstance(error, errors.DatabaseProblem):
         problem = refusal(error, visit)
-        return _json(visit, problem.record(), problem.status)
+        return uncached_json(visit.request, problem.record(), problem.status)
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), None)
     status = status or refusal(error, visit).status
     if isinstance(error.__cause__, TooMuch):
@@ -262,7 +263,7 @@ def _failed(visit: Visit, error: Exception) -> Response:
     if isinstance(error, errors.HashNeeded | errors.HashOutdated):
         content["tree_hash"] = error.tree_hash
         content["diff"] = "".join(getattr(error, "__notes__", ()))
-    return _json(visit, content, status)
+    return uncached_json(visit.request, content, status)
 
 
 def _refused(visit: Visit, refused: Refusal) -> Response:
@@ -270,14 +271,7 @@ def _refused(visit: Visit, refused: Refusal) -> Response:
     headers = {"www-authenticate": "Bearer"} if refused.status == 401 else {}  # noqa: PLR2004
     if refused.status == 413:  # noqa: PLR2004  # the rest of the body is not read
         headers["connection"] = "close"
-    return _json(visit, content, refused.status, headers)
-
-
-def _json(
-    visit: Visit, content: Any, status: int, headers: Mapping[str, str] | None = None
-) -> Response:
-    given = {"cache-control": "no-store", **(headers or {})}
-    return compressed(visit.request, as_json(content), "application/json", given, status)
+    return uncached_json(visit.request, content, refused.status, headers)
 
 
 def _check_signed_in(visit: Visit) -> Response | None:

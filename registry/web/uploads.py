@@ -62,10 +62,6 @@ class Uploads:
             self._known[ticket] = _Upload(token, sha256, size, until)
         return ticket
 
-    def size_of(self, ticket: str, token: str) -> int:
-        """Return the announced size of a file. Raises `Refusal` for an unknown ticket."""
-        return self._of(ticket, token).size
-
     def fill(self, ticket: str, token: str, data: bytes) -> None:
         """Store the bytes of a file. Raises `Refusal` if they differ from the announced file."""
         one = self._of(ticket, token)

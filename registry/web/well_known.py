@@ -27,7 +27,7 @@ from registry.publish.git.states import states_of
 from registry.remotes.site import SCHEMA
 from registry.remotes.states import KEY, as_json
 from registry.web import addresses
-from registry.web.answers import Visit, refusal, visit_of
+from registry.web.answers import Visit, refusal, uncached_text, visit_of
 from registry.web.audit import record_download
 from registry.web.clawhub import DOCUMENT, renamed
 from registry.web.skill_pages import sent
@@ -47,7 +47,7 @@ async def index(request: Request) -> Response:
     except (RegistryError, *UNEXPECTED) as error:
         problem = await state.run(refusal, error, visit)
         message = problem.record()["error"]["message"]
-        return PlainTextResponse(f"{message}\n", problem.status, {"cache-control": "no-store"})
+        return uncached_text(problem.status, f"{message}\n")
 
     async def write() -> AsyncIterator[bytes]:
         yield f'{{"$schema": {json.dumps(SCHEMA)}, "skills": ['.encode()

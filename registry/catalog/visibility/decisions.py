@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from registry.catalog.reading import CurrentSkill, document_now
-from registry.catalog.resolve import Names, is_storable, nearest
+from registry.catalog.resolve import Names, is_storable, nearest, resolve
 from registry.catalog.visibility.rules import (
     HIDDEN,
     NO_PERSONALITY,
@@ -603,6 +603,25 @@ class CatalogView:
     def _seen(self) -> ViewSkills:
         """The skills of a view that has limits, cached until the database changes."""
         return seen(self.core.reader, self.limits, self._environ, anew=self._anew)
+
+    def _within(self, wanted: Filters) -> Filters:
+        """Return the filters ``wanted``, limited to the ids of the skills of a limited view."""
+        seen = self._seen
+        ids = seen.listed if wanted.status is None else seen.unhidden
+        return replace(wanted, ids=seen.every if wanted.all else ids)
+
+    def _stored(self, handle: str) -> StoredSkill:
+        """Return the stored skill for a name or ref in this view; it need not be listed.
+
+        Raises `SkillNotFound` and `SkillAmbiguous`; the errors name only skills of this view.
+        """
+        if self.is_unlimited:
+            return resolve(self.core.reader, handle)
+        seen = self._seen
+        found = seen.stored(self.core.reader, seen.resolve(handle))
+        if found is None:  # another process has just replaced the skill
+            raise SkillNotFound(handle)
+        return found
 
     def localized(self, skill: S) -> S:
         """Return a skill with the ref and the copies that it has in this view."""
