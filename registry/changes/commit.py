@@ -31,13 +31,7 @@ from registry.db.audit_context import current_context
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.db.write.journal import add_entry
-from registry.disk.atomic import (
-    Place,
-    digest_of,
-    make_folder,
-    make_folders,
-    sync_folder,
-)
+from registry.disk.atomic import Place, digest_of, make_folder, make_folders, sync_folder
 from registry.disk.beneath import Folder
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.swap import TREE, Swap

@@ -40,13 +40,7 @@ from registry.db.write.history import add_change, note_trash
 from registry.db.write.journal import drop_entry, has_entry
 from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
 from registry.db.write.statements import dialect_of
-from registry.disk.atomic import (
-    Place,
-    is_gone,
-    remove_tree,
-    rename_new,
-    sync_folder,
-)
+from registry.disk.atomic import Place, is_gone, remove_tree, rename_new, sync_folder
 from registry.disk.paths import join
 from registry.disk.swap import TREE, Swap, unknown_in
 from registry.disk.walk import Walk

@@ -29,12 +29,7 @@ from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_safe_relative
 from registry.disk.private import NotOurs, open_own_folder
 from registry.disk.swap import TREE, Swap
-from registry.errors import (
-    ChangeRefused,
-    RegistryError,
-    RootMissing,
-    SkillInaccessible,
-)
+from registry.errors import ChangeRefused, RegistryError, RootMissing, SkillInaccessible
 from registry.model import Source
 from registry.sync.sources import check_ours, check_writable, is_here
 

@@ -22,22 +22,11 @@ from registry.changes.review import Intent, propose_if_needed, propose_together
 from registry.changes.signer import is_together, new_numbers
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, find_trashed, list_trash, note_of
-from registry.changes.update import (
-    base_of,
-    compare,
-    not_as_stored,
-    refuse_nested,
-    warn_of_dangling,
-)
+from registry.changes.update import base_of, compare, not_as_stored, refuse_nested, warn_of_dangling
 from registry.core import Core
 from registry.db.read.history import latest_tombstone
 from registry.db.read.journal import JournalEntry, Kind
-from registry.db.read.skills import (
-    StoredSkill,
-    places_of_name,
-    same_name,
-    skills_of_source,
-)
+from registry.db.read.skills import StoredSkill, places_of_name, same_name, skills_of_source
 from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.paths import ROOT, join

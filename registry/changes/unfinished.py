@@ -8,11 +8,7 @@ and compares the row in the journal. The check never reads rows that other users
 from contextlib import suppress
 
 from registry.changes.signer import Signer
-from registry.changes.state import (
-    ChangeContext,
-    StateFolder,
-    recorded,
-)
+from registry.changes.state import ChangeContext, StateFolder, recorded
 from registry.core import Core
 from registry.db.read import journal
 from registry.db.read.journal import JournalEntry

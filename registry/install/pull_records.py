@@ -23,14 +23,7 @@ from typing import Any, Final, Self
 from registry.changes.signer import Signer, new_numbers, signed
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
-from registry.disk.atomic import (
-    Place,
-    copy_tree,
-    digest_of,
-    remove_tree,
-    rename_new,
-    write_file,
-)
+from registry.disk.atomic import Place, copy_tree, digest_of, remove_tree, rename_new, write_file
 from registry.disk.beneath import Folder
 from registry.disk.private import open_data_folder, read_own_file
 from registry.errors import RegistryError

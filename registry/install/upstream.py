@@ -14,13 +14,7 @@ from registry.db.read.skills import StoredSkill, same_name
 from registry.disk.atomic import Place, open_named
 from registry.disk.links import real_path
 from registry.document.differing import difference
-from registry.errors import (
-    NoUpstream,
-    RegistryError,
-    RemoteInvalid,
-    SkillAmbiguous,
-    SkillNotFound,
-)
+from registry.errors import NoUpstream, RegistryError, RemoteInvalid, SkillAmbiguous, SkillNotFound
 from registry.install.content import content_of, local_content
 from registry.install.lockfile import read_lock
 from registry.install.provenance import Provenance, at_origin, origin_of, owner

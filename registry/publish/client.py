@@ -15,15 +15,7 @@ from registry.install.export import zipped
 from registry.model import SEVERITIES, Diagnostic, Severity
 from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
-from registry.remotes.http import (
-    HOME,
-    OK,
-    TOKEN,
-    HttpClient,
-    is_token,
-    own_token,
-    password_at,
-)
+from registry.remotes.http import HOME, OK, TOKEN, HttpClient, is_token, own_token, password_at
 from registry.remotes.snapshot import FetchLimits
 
 GIT_SECONDS: Final = 30.0

@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from registry.core import Core
 from registry.db.interface import SyncLock
-from registry.db.read.skills import (
-    KnownFiles,
-    StoredSkill,
-    by_ids,
-    files_and_findings,
-    has_retired,
-)
+from registry.db.read.skills import KnownFiles, StoredSkill, by_ids, files_and_findings, has_retired
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
 from registry.db.write.labels import follow_remote

@@ -18,14 +18,7 @@ from registry.db.read.skills import (
 )
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
-from registry.disk.walk import (
-    UNREADABLE,
-    WALK_CODES,
-    RootGone,
-    RootUnreadable,
-    ScannedFolder,
-    Walk,
-)
+from registry.disk.walk import UNREADABLE, WALK_CODES, RootGone, RootUnreadable, ScannedFolder, Walk
 from registry.model import Diagnostic, RemoteState, Source
 from registry.settings import Limits
 from registry.sync.reading import content_now, hash_files, is_current, is_same, stamp

@@ -16,14 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from registry.core import UNEXPECTED
 from registry.errors import NotFound, RegistryError, SkillAmbiguous
 from registry.publish.git.repository import Repository
-from registry.publish.git.upload_pack import (
-    SERVICE,
-    Malformed,
-    Refused,
-    advertise,
-    answer,
-    error,
-)
+from registry.publish.git.upload_pack import SERVICE, Malformed, Refused, advertise, answer, error
 from registry.web.answers import compressed, refusal, visit_of
 from registry.web.repositories import Address, Kept
 from registry.web.state import AppState, Visitor

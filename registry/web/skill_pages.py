@@ -34,13 +34,7 @@ from registry.publish.git.names import claims_known_to, entry_names
 from registry.publish.git.repository import is_tag, marketplace_of
 from registry.remotes.address import is_loopback
 from registry.web import addresses, markdown
-from registry.web.answers import (
-    PageContent,
-    Visit,
-    is_known,
-    public_explanation,
-    refusal,
-)
+from registry.web.answers import PageContent, Visit, is_known, public_explanation, refusal
 from registry.web.audit import record_download
 from registry.web.diffs import FileDiff, diffs
 from registry.web.markdown import numbered

@@ -5,10 +5,7 @@ import pytest
 from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.parse import parse_document
 from registry.document.prefilter import WINDOW
-from registry.document.security import (
-    check_file,
-    check_security,
-)
+from registry.document.security import check_file, check_security
 from tests.document.attacks import (
     DEFENSIVE,
     DISGUISED,

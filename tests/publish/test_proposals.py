@@ -6,12 +6,7 @@ import shutil
 import pytest
 
 from registry.db.audit_context import audit_context
-from registry.errors import (
-    ContentDamaged,
-    HashOutdated,
-    ProposalDecided,
-    ProposalOwn,
-)
+from registry.errors import ContentDamaged, HashOutdated, ProposalDecided, ProposalOwn
 from registry.publish import proposals
 from registry.publish.proposals import Person
 from tests.cli.conftest import run

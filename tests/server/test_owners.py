@@ -7,13 +7,7 @@ import pytest
 
 from registry.cli.hints import hint
 from registry.db.read.listing import Filters
-from registry.errors import (
-    AdminNeeded,
-    HostTaken,
-    RightMissing,
-    RoleNotFound,
-    SourceNotYours,
-)
+from registry.errors import AdminNeeded, HostTaken, RightMissing, RoleNotFound, SourceNotYours
 from tests.conftest import write_skill
 from tests.program import run
 

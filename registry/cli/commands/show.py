@@ -17,15 +17,7 @@ from registry.cli.hints import installed_copies, trusting
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
-from registry.model import (
-    BY_REMOTE,
-    Origin,
-    Parameter,
-    SkillDetail,
-    SkillFile,
-    Source,
-    record,
-)
+from registry.model import BY_REMOTE, Origin, Parameter, SkillDetail, SkillFile, Source, record
 from registry.text import quoted
 
 if TYPE_CHECKING:

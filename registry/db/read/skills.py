@@ -8,14 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from registry.db.interface import Reader, Select
 from registry.db.visibility import IMPORTED, STRONGEST_FIRST, Visibility
-from registry.model import (
-    Diagnostic,
-    JsonValue,
-    Origin,
-    SearchHit,
-    Skill,
-    SkillFile,
-)
+from registry.model import Diagnostic, JsonValue, Origin, SearchHit, Skill, SkillFile
 
 _ORIGIN: Final = (
     "CASE WHEN src.url IS NULL THEN {} ELSE src.url || '\n' || coalesce(src.pin, '') || '\n' "

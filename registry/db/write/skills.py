@@ -11,14 +11,7 @@ would compile a new statement for each number of ids.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    delete,
-    insert,
-    literal_column,
-    select,
-)
+from sqlalchemy import Connection, and_, delete, insert, literal_column, select
 
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
 from registry.db.versions import UNINDEXED, Indexed, NewVersion, how_indexed
