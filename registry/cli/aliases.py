@@ -30,7 +30,8 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
         **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
         **dict.fromkeys(("validate", "lint", "verify", "doctor"), "'check'"),
-        "audit": "'db audit' for who changed what, or 'check' for problems of skills",
+        "audit": "'history --since' 7d for changes of skills, 'db audit' for other changes, or "
+        "'check' for problems of skills",
         **dict.fromkeys(("users", "roles", "rights"), "'db grants' or 'token list'"),
         **dict.fromkeys(("fix", "repair"), "'check --fix'"),
         **dict.fromkeys(("duplicates", "duplicate", "dupes"), "'copies'"),
@@ -80,7 +81,7 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "trust": "'source trust' NAME",
         **dict.fromkeys(("untrust", "distrust"), "'source trust --revoke' NAME"),
         "explain": "'why'",
-        "changes": "'diff'",
+        **dict.fromkeys(("changes", "recent", "activity"), "'history --since' 7d, or 'diff' NAME"),
     },
     "source": {
         **dict.fromkeys(("delete", "del", "forget"), "'source remove'"),
@@ -126,10 +127,6 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         ("--since", "--changed-since", "--modified-since"),
         "--updated-since, as in: list --updated-since 7d",
     ),
-    "history": {
-        "--since": "'list --updated-since' 7d for the skills that changed, 'db audit --since' 7d "
-        "for other changes, or the page Changes of 'serve'"
-    },
     "db backup": {"--force": "--overwrite"},
     "db restore": {"--force": "--overwrite"},
     "sync": _PINS,

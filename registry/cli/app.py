@@ -188,7 +188,7 @@ COMMANDS: Final = {
     "restore": "Restore deleted skills, or an earlier revision of a skill.",
     "undo": "Undo the last command that changed skills.",
     "trash": "List the deleted skills, or remove them permanently.",
-    "history": "List the revisions of a skill.",
+    "history": "List the revisions of a skill, or without NAME the changes of all skills.",
     "diff": "Compare two revisions of a skill, or two skills, with all their files.",
     "version": "Name versions of a skill, and deprecate or withdraw them.",
     "pull": "Install skills for agents or into a folder, and update them.",

@@ -340,6 +340,48 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | N
         note("No usable skills; to list the others, add --all.")
 
 
+_UNSEEN: Final[Mapping[str, str]] = {
+    "tag-not-accepted": "without an accepted tag",
+    "tag-rejected": "with a rejected tag",
+    "other-team": "in a team source that is not its own",
+    "deny": "in deny",
+    "mode-none": "not in allow",
+    "mode-explicit": "not in allow",
+    "undeclared-denied": "without required tools",
+    "tools-missing": "for tools that it doesn't have",
+    "fallback-not-needed": "only for agents without its tools",
+    "env-missing": "for an environment variable that is not set",
+    "program-missing": "for a program that is not installed",
+    "hidden": "hidden from models by their authors",
+}
+"""Which skills a personality doesn't see, by the code of the rule in `decide`."""
+
+
+def report_unseen(session: "Session", name: str) -> None:
+    """Explain on stderr why a personality sees no skill; print nothing if it sees some."""
+    from registry.catalog.visibility.decisions import Decided, personality
+
+    registry = session.registry
+    chosen = personality(registry.core.settings, name)
+    rules = Decided.of(registry.core.reader, chosen).rules()
+    if not rules or any(visible for _, visible, _ in rules):
+        return
+    total = sum(count for *_, count in rules)
+    reasons = [f"{count:,} {_UNSEEN.get(rule, rule)}" for rule, _, count in rules]
+    shown = escape.line(name)
+    session.console.note(
+        f"The personality {shown} sees none of the {formatting.count(total, 'skill')}: "
+        f"{formatting.listed(reasons)}."
+    )
+    if accepted := sorted(chosen.global_ingest.accept_tags):
+        counts = {one.value: one.count for one in registry.tags()}
+        some = ", ".join(f"{escape.line(tag)} ({counts.get(tag, 0):,})" for tag in accepted)
+        session.console.note(f"It accepts the tags (with the number of their skills): {some}.")
+    session.console.note(
+        f"To see the reason for a skill, run: skill-registry why NAME --personality {quote(shown)}"
+    )
+
+
 _ELSEWHERE: Final = "of other projects"
 REASONS: Final = ("shadowed", "invalid", "quarantined", "yanked", _ELSEWHERE)
 

@@ -231,7 +231,14 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
         wanted["source"] = find(session.registry.core, wanted["source"]).name
     found = Filters(**wanted)
-    return found if personality is None else session.registry.seen_by(personality, found)
+    if personality is None:
+        return found
+    seen = session.registry.seen_by(personality, found)
+    if not seen.ids:
+        from registry.cli.listing import report_unseen
+
+        report_unseen(session, personality)
+    return seen
 
 
 def named(registry: "SkillRegistry", given: str) -> str:

@@ -51,6 +51,37 @@ def lose(cli, library, name="haiku"):
 
 
 @pytest.mark.both
+def test_without_a_name_the_changes_of_all_skills_are_listed_the_newest_first(cli, library):
+    cli("update", "haiku", "--description", "Write a haiku in three lines.")
+    lose(cli, library, "review")
+    found = json.loads(cli("history", "--json").stdout)
+    changes = [(one["kind"], one["name"], one["revision"]) for one in found]
+    assert {("changed", "haiku", 2), ("removed", "review", None)} < set(changes)
+    assert [kind for kind, *_ in changes].count("added") == len(changes) - 2
+    assert [one["at"] for one in found] == sorted((one["at"] for one in found), reverse=True)
+    lines = [line.split("\t") for line in cli("history").stdout.splitlines()]
+    assert [(what, ref) for _, _, what, ref in lines] == [
+        (one["kind"], one["ref"]) for one in found
+    ]
+    assert cli("history", "--format", "names").stdout.split() == [one["ref"] for one in found]
+    (line,) = [line for line in cli("history", "--who").stdout.splitlines() if "changed" in line]
+    assert line.split("\t")[4:] == ["update", "-"]
+
+
+def test_the_changes_since_a_time_are_listed_at_most_as_many_as_wanted(cli, library):
+    cli("update", "haiku", "--description", "Write a haiku in three lines.")
+    some = cli("history", "--limit", "1")
+    assert len(some.stdout.splitlines()) == 1
+    assert some.stderr == "These are the last 1. To list more, add --limit N.\n"
+    everything = cli("history", "--since", "7d")
+    assert (everything.stdout, everything.stderr) == (cli("history").stdout, "")
+    none = cli("history", "--since", "2999-01-01")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "No skill changed since then.\n")
+    assert cli("history", "haiku", "--since", "2999-01-01").stdout == ""
+    assert len(cli("history", "haiku", "--since", "7d", "--limit", "1").stdout.splitlines()) == 1
+
+
+@pytest.mark.both
 def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli, library):
     before = (library / "haiku" / "SKILL.md").read_bytes()
     cli("update", "haiku", "--description", "Three lines.")

@@ -150,6 +150,39 @@ class TestPersonality:
         assert told["listed"] is False
         assert "rule tag-not-accepted" in told["reasons"][-1]["message"]
 
+    @pytest.fixture
+    def finance(self, tmp_path):
+        path = tmp_path / "finance.yaml"
+        ingest = "{mode: tags, accept_tags: [finance, forms], reject_tags: [forms]}"
+        path.write_text(f"personalities: {{finance: {{skills: {{global_ingest: {ingest}}}}}}}")
+        return ("--config", str(path))
+
+    UNSEEN = (
+        "The personality finance sees none of the 3 skills: 2 with a rejected tag and 1 without "
+        "an accepted tag.\n"
+        "It accepts the tags (with the number of their skills): finance (0), forms (2).\n"
+        "To see the reason for a skill, run: skill-registry why NAME --personality finance\n"
+    )
+
+    @pytest.mark.parametrize("command", ["list", "search form"])
+    def test_where_it_sees_nothing_the_reasons_are_counted(self, cli, library, finance, command):
+        ran = cli(*finance, *command.split(), "--personality", "finance")
+        assert (ran.exit_code, ran.stdout) == (0, "")
+        assert ran.stderr.startswith(self.UNSEEN)
+
+    def test_a_token_that_shows_nothing_is_created_with_the_reasons(self, cli, library, finance):
+        create = [*finance, "token", "create", "ann", "--read"]
+        ran = cli(*create, "--personality", "finance")
+        assert ran.exit_code == 0
+        assert ran.stderr.endswith(f"The token shows no skill now.\n{self.UNSEEN}")
+        assert "shows no skill" not in cli(*create, "--source", "mine").stderr
+
+    def test_of_a_token_for_an_empty_source_it_is_said(self, cli, library, tmp_path):
+        (tmp_path / "empty").mkdir()
+        cli("sync", str(tmp_path / "empty"), "--name", "empty")
+        ran = cli("token", "create", "ann", "--publish", "--source", "empty")
+        assert "The token shows no skill of the source empty now.\n" in ran.stderr
+
     def test_the_prompt_holds_what_it_sees_and_can_explain_itself(self, cli, library, config):
         text = cli(*config, "prompt", "--personality", "writer").stdout
         assert "haiku" in text

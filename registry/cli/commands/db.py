@@ -546,7 +546,7 @@ def audit(session: Session, *, since: str | None, what: str | None, limit: int) 
 
     A server records each change with the role that made it. The records can't be changed, and "db
     prune" keeps them. Admins see all records, other roles only their own. For changes to skills,
-    see "history --who". In a pipe each line is a time, who made the change, the change and its
+    see "history". In a pipe each line is a time, who made the change, the change and its
     subject.
     """
     from registry.db.read.access import audit_records

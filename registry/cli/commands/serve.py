@@ -10,8 +10,9 @@ import click
 
 from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
-from registry.cli.listing import Column, emit
+from registry.cli.listing import Column, emit, report_unseen
 from registry.cli.session import Console, Session
+from registry.db.read.listing import Filters
 
 if TYPE_CHECKING:
     from registry.changes.tokens import Token
@@ -255,6 +256,25 @@ def create(
             )
     elif source is None and not admin:
         _report_reach(session, token)
+    if personality is not None or source is not None:
+        _report_sight(session, personality, source)
+
+
+def _report_sight(session: Session, personality: str | None, source: str | None) -> None:
+    """If a token with these limits shows no skill now, print this and the reason."""
+    from registry.catalog.browse import Browse
+
+    registry = session.registry
+    known = personality is None or personality in registry.core.settings.personalities
+    if not known:
+        return
+    view = Browse(registry.core, personality, source)
+    if view.list(Filters(), sort="name", reverse=False, limit=1, offset=0).total:
+        return
+    where = "" if source is None else f" of the source {escape.line(source)}"
+    session.console.note(f"The token shows no skill{where} now.", "yellow")
+    if personality is not None:
+        report_unseen(session, personality)
 
 
 def _report_reach(session: Session, token: "Token") -> None:

@@ -23,6 +23,7 @@ from registry.text import quoted
 if TYPE_CHECKING:
     from registry.catalog.why import LinkTo
     from registry.db.read.history import Revision, Tombstone
+    from registry.db.read.recent import RecentChange
 
 
 MAX_FILES: Final = 12
@@ -292,25 +293,47 @@ def _write(console: Console, data: bytes) -> None:
 
 
 @session_command(
+    "skill-registry history --since 7d        # what changed in all skills, and who did it",
     "skill-registry history code-review",
     "skill-registry show code-review --revision 1",
     "skill-registry restore code-review --revision 1",
 )
-@click.argument("name", shell_complete=completion.names)
-@click.option("--who", is_flag=True, help="Also print who made each revision.")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.names)
+@click.option("--who", is_flag=True, help="Also print with which tool and client it was made.")
+@options.when_option(
+    "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="List the last N changes.",
+)
 @options.format_options
-def history(session: Session, *, name: str, who: bool) -> None:
-    """List the revisions of a skill.
+def history(
+    session: Session, *, name: str | None, who: bool, since: str | None, limit: int
+) -> None:
+    """List the revisions of a skill, or without NAME the changes of all skills.
 
     The newest comes first. Revisions and their files are kept until "db prune"; with the setting
     "store_files: false" only SKILL.md is kept. A removed skill is found by its last name. With
     --who the list has the role, as the server reports it, and the host, tool and client, as they
     report themselves.
+
+    Without NAME, each line is a time, who made the change (the role on a server, else a hyphen),
+    added, changed or removed, and the skill. A sync records a change when it finds it. For changes
+    to sources, rights and tokens, see "db audit".
     """
     from registry.changes.history import History
 
+    if name is None:
+        _list_changes(session, who=who, since=since, limit=limit)
+        return
     found = History.of(session.registry.core, name)
-    emit(session, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
+    shown = [one for one in found.revisions if one.seen_at >= (since or "")][:limit]
+    emit(session, shown, [*COLUMNS, *WHO] if who else COLUMNS)
     if not found.revisions:
         session.console.note(
             "No revision of it was stored. To see why, run: skill-registry why NAME"
@@ -320,6 +343,20 @@ def history(session: Session, *, name: str, who: bool) -> None:
     elif found.revisions[1:] and session.console.is_terminal and session.style in {None, "table"}:
         way = f"skill-registry restore {quote(escape.line(name))} --revision N"
         session.console.note(f"To go back, run: {way}", "dim")
+
+
+def _list_changes(session: Session, *, who: bool, since: str | None, limit: int) -> None:
+    """Print the last changes of all skills."""
+    from registry.catalog.browse import Browse
+    from registry.db.read.recent import ChangeFilters
+
+    wanted = ChangeFilters(since=since)
+    found = Browse(session.registry.core).recent(wanted, limit=limit + 1)
+    nothing = "No skill changed since then." if since else "No change of a skill is recorded."
+    columns = [*CHANGES, *MADE_WITH] if who else CHANGES
+    emit(session, found[:limit], columns, name=lambda one: one.ref, nothing=nothing)
+    if len(found) > limit and not session.as_json:
+        session.console.note(f"These are the last {limit:,}. To list more, add --limit N.")
 
 
 @session_command(
@@ -420,6 +457,19 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
 WHO: Final[Sequence[Column["Revision"]]] = (
     Column("ROLE", lambda one: one.role or "-"),
     Column("HOST", lambda one: one.host or "-"),
+    Column("TOOL", lambda one: one.tool or "-"),
+    Column("CLIENT", lambda one: one.client or "-"),
+)
+
+CHANGES: Final[Sequence[Column["RecentChange"]]] = (
+    Column("WHEN", lambda one: one.at, time=True),
+    Column("WHO", lambda one: one.role, only="table"),
+    Column("WHO", lambda one: one.role or "-", only="plain"),
+    Column("WHAT", lambda one: one.kind),
+    Column("SKILL", lambda one: one.ref, style="bold", cut="middle"),
+)
+
+MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (
     Column("TOOL", lambda one: one.tool or "-"),
     Column("CLIENT", lambda one: one.client or "-"),
 )
