@@ -739,11 +739,14 @@ class SkillRegistry:
 
         return export(self.core, skills, to)
 
-    def export_zip(self, name: str, to: str, *, overwrite: bool = False) -> "ZippedSkill":
+    def export_zip(
+        self, name: str, to: str | None = None, *, overwrite: bool = False
+    ) -> "ZippedSkill":
         """Export a skill, or the version NAME@LABEL, to the zip file ``to``.
 
-        The archive contains one folder with the skill's name. `import_skills` reads it. If the file
-        exists, ``overwrite`` is required. Raises `ExportRefused` and the errors of `resolve`.
+        The default is NAME.zip in the current folder. The archive contains one folder with the
+        skill's name. `import_skills` reads it. If the file exists, ``overwrite`` is required.
+        Raises `ExportRefused` and the errors of `resolve`.
         """
         from registry.install.export import export_zip
 

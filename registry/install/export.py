@@ -108,14 +108,16 @@ class ZippedSkill(Value):
     digest: str
 
 
-def export_zip(core: Core, skill: Skill, to: str, *, overwrite: bool = False) -> ZippedSkill:
+def export_zip(
+    core: Core, skill: Skill, to: str | None = None, *, overwrite: bool = False
+) -> ZippedSkill:
     """Write a skill's files, in a folder with the skill's name, to a zip file.
 
-    If the file exists, ``overwrite`` is required. Raises `ExportRefused` and the errors of
-    `content_of`.
+    The default file has the name of the skill, and is in the current folder. If the file exists,
+    ``overwrite`` is required. Raises `ExportRefused` and the errors of `content_of`.
     """
-    to = os.path.abspath(os.path.expanduser(to))
     folder = skill.name if check_folder_name(skill.name) is None else "skill"
+    to = os.path.abspath(f"{folder}.zip" if to is None else os.path.expanduser(to))
     data = zipped(content_of(core, skill), folder)
     try:
         with open_named(os.path.dirname(to)) as home:

@@ -20,7 +20,7 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
 
 
 def test_an_export_without_a_place_names_the_ways_out(cli, library):
-    result = cli("export", "haiku")
+    result = cli("export", "--tag", "forms")
     assert result.exit_code == 2
     assert (
         "Error: Missing FILE.zip, --well-known DIR (the root of a web site) or --git DIR."
@@ -90,6 +90,23 @@ def test_a_skill_is_exported_to_a_zip_that_a_colleague_imports(cli, library, roo
     assert os.access(tmp_path / "theirs" / "haiku" / "run.sh", os.X_OK)
 
 
+def test_without_a_file_the_zip_has_the_name_of_the_skill(cli, library, tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    file = tmp_path / "there" / "haiku.zip"
+    done = cli("export", "mine/haiku")
+    assert (done.exit_code, done.stdout) == (0, f"Exported haiku: {file}\n")
+    file.write_bytes(b"mine")
+    refused = cli("export", "haiku")
+    assert refused.exit_code == 1
+    told = "the file exists already. To replace it, add --force. Or name another FILE.zip.\n"
+    assert refused.stderr.endswith(told)
+    assert file.read_bytes() == b"mine"
+    assert cli("export", "haiku", "--force").exit_code == 0
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == ["haiku/SKILL.md"]
+
+
 @pytest.mark.parametrize(
     "typed",
     [
@@ -97,7 +114,7 @@ def test_a_skill_is_exported_to_a_zip_that_a_colleague_imports(cli, library, roo
         ["haiku", "review", "a.zip"],
         ["--all", "a.zip"],
         ["haiku", "a.zip", "--tag", "x"],
-        ["haiku", "--force"],
+        ["--all", "--force"],
         ["haiku", "a.zip", "--force", "--git", "there"],
     ],
     ids=" ".join,

@@ -60,7 +60,8 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
 
 
 @session_command(
-    "skill-registry export code-review code-review.zip     # for a colleague",
+    "skill-registry export code-review          # code-review.zip, for a colleague",
+    "skill-registry export code-review ~/Desktop/review.zip",
     "skill-registry export --all --well-known ./public",
     "skill-registry export --tag git --well-known ./public --json",
     "skill-registry export --all --git ./skills.git",
@@ -81,7 +82,7 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     metavar="DIR",
     help="A folder for a bare git repository, from which agents' own clients install.",
 )
-@click.option("--force", is_flag=True, help="Replace FILE.zip if it exists.")
+@click.option("--force", is_flag=True, help="Replace the zip file if it exists.")
 @options.yes_fetch_option
 @options.json_option
 def export(
@@ -97,7 +98,8 @@ def export(
     """Export a skill to a zip file, or skills for a web site or git.
 
     "export NAME FILE.zip" writes the files of a skill into a zip file (or FILE.skill), in a folder
-    with the skill's name. "import FILE.zip" reads it.
+    with the skill's name. Without FILE.zip, it is NAME.zip in the current folder. "import FILE.zip"
+    reads it.
 
     With --well-known the command writes the index of the discovery RFC 0.2.0, and a SKILL.md or an
     archive for each skill with its digest. Skills whose names the specification does not allow are
@@ -112,7 +114,11 @@ def export(
     """
     if to is not None and repository is not None:
         raise click.UsageError("--well-known and --git can't be combined.")
-    if force or (to is None and repository is None and _is_file(choice["names"])):
+    is_one = len(choice["names"]) == 1 and not session.registry.is_address(choice["names"][0])
+    is_zip = is_one and not any(choice[way] for way in ("tags", "every", "personality"))
+    if force or (
+        to is None and repository is None and (is_zip or any(map(_is_file, choice["names"])))
+    ):
         _export_zip(session, to or repository, force=force, **choice)
         return
     if repository is not None:
@@ -140,22 +146,25 @@ def export(
 ZIPS: Final = (".zip", ".skill")
 
 
-def _is_file(names: Sequence[str]) -> bool:
-    """Tell whether the last name is the zip file of an export."""
-    return bool(names) and names[-1].lower().endswith(ZIPS)
+def _is_file(name: str) -> bool:
+    """Tell whether an argument is the zip file of an export."""
+    return name.lower().endswith(ZIPS)
 
 
 def _export_zip(
     session: Session, other: str | None, *, force: bool, names: Sequence[str], **more: Any
 ) -> None:
-    if other is not None or any(more.values()) or not names[1:] or names[2:] or not _is_file(names):
+    name, *files = names or [""]
+    is_clear = not files[1:] and all(map(_is_file, files)) and (files or not _is_file(name))
+    if other is not None or any(more.values()) or not is_clear:
         raise click.UsageError("A zip file holds one skill: skill-registry export NAME FILE.zip")
-    name = options.named(session.registry, names[0])
+    name = options.named(session.registry, name)
+    file = files[0] if files else None
     try:
-        done = session.registry.export_zip(name, names[1], overwrite=force)
+        done = session.registry.export_zip(name, file, overwrite=force)
     except ExportRefused as error:
-        if os.path.isfile(os.path.expanduser(names[1])) and not force:
-            error.add_note("To replace it, add --force.")
+        if os.path.isfile(error.facts["path"]) and not force:
+            error.add_note("To replace it, add --force. Or name another FILE.zip.")
         raise
     session.answer(done, [f"Exported {escape.line(done.ref)}: {escape.line(done.path)}"])
 
