@@ -11,13 +11,18 @@ from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.core import Core
 from registry.db.interface import SyncLock
-from registry.db.read.skills import KnownFiles, StoredSkill, by_ids, files_and_findings, has_retired
+from registry.db.read.skills import StoredContent, StoredSkill, has_retired, with_contents
 from registry.db.versions import NewVersion
-from registry.db.write.history import drop_old_changes, record_revisions, store_documents
+from registry.db.write.history import (
+    drop_old_changes,
+    packed_texts,
+    record_revisions,
+    store_documents,
+)
 from registry.db.write.labels import follow_remote
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
@@ -140,9 +145,7 @@ class Store:
         # Readers don't see staged versions, so on a server, other clients may write at the same
         # time.
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(
-                connection, batch, first=first, mismatched=self._mismatched, with_replaced=True
-            )
+            ids = stage(connection, batch, first=first, mismatched=self._mismatched)
             if first is not None:  # during the next transaction, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
@@ -319,9 +322,6 @@ def _publish(
         return under_lock(connection)
 
 
-StoredContent: TypeAlias = tuple[KnownFiles, Sequence[Diagnostic]]
-"""The stored files and findings of a version; see `files_and_findings`."""
-
 NOTHING: Final[StoredContent] = ({}, ())
 
 
@@ -329,12 +329,14 @@ class _Job(NamedTuple):
     """A folder to read, and the stored version that the new version will replace.
 
     The stored version is None if the skill is new. ``known`` holds its files and findings.
+    ``unstored`` holds the hash and the text of its SKILL.md if history doesn't have it yet.
     """
 
     part: SourcePlan
     found: ScannedFolder
     before: StoredSkill | None
     known: StoredContent
+    unstored: tuple[str, str] | None = None
 
 
 def _folders(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
@@ -351,15 +353,18 @@ def _folders(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
 def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
     folders = _folders(plan)
     while some := list(islice(folders, BATCH)):
-        stored = by_ids(core.reader, [known for *_, known in some if known is not None])
-        contents = files_and_findings(core.reader, list(stored)) if stored else {}
+        replaced = [known for *_, known in some if known is not None]
+        stored, contents, texts = with_contents(core.reader, replaced)
         for part, folder, replaces in some:
             before = None if replaces is None else stored.get(replaces)
             if replaces is not None and before is None:
                 continue  # another client changed the skill since the plan was made
             found = part.look_last(folder)
             if found is not None:  # if the folder is gone, the next sync removes the skill
-                yield _Job(part, found, before, contents[before.id] if before else NOTHING)
+                if before is None:
+                    yield _Job(part, found, None, NOTHING)
+                else:
+                    yield _Job(part, found, before, contents[before.id], texts.get(before.id))
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
@@ -420,13 +425,15 @@ def _read(
     core: Core, recent: Recent, scan_ns: int, now: str, jobs: Sequence[_Job]
 ) -> list[NewVersion]:
     versions = []
-    for part, found, before, known in jobs:
+    for part, found, before, known, unstored in jobs:
         if before is None:
             return read_new(_task(core, scan_ns, now, jobs), recent)  # all these folders are new
         what = (part.walk, found, before, known, part.source.id, scan_ns, now)
         is_remote = part.source.remote is not None
         new = read_version(core, *what, from_remote=is_remote, recent=recent)
         if isinstance(new, NewVersion):
+            if unstored is not None:  # the old version is deleted after the sync
+                new.contents = [*new.contents, *packed_texts([unstored])]
             recent.note_stored(packed.hash for packed in new.contents)
             versions.append(new)
     return versions

@@ -86,12 +86,12 @@ An editor causes several events when it saves a file.
 LOOK_SECONDS: Final = 0.5
 """Time between checks for changes of the database by other processes, in seconds."""
 
-IDLE_AFTER_SECONDS: Final = 60.0
-IDLE_LOOK_SECONDS: Final = 5.0
-"""Time between these checks on a server without changes, in seconds.
+IDLE_SHARE: Final = 12
+IDLE_LOOK_SECONDS: Final = 15.0
+"""Maximum time between these checks on a server, in seconds.
 
-The pause begins if the database has been unchanged for `IDLE_AFTER_SECONDS`. It ends at a change of
-the watched folders.
+If the database has been unchanged for t seconds, the next check is after t / `IDLE_SHARE` seconds,
+or at a change of the watched folders.
 """
 
 FULL_SECONDS: Final = 300.0
@@ -244,7 +244,7 @@ class Watcher:
         """Return the enabled sources whose folders exist; leave out the values that a sync changes.
 
         If the version of the database is the same, the list of sources isn't read again. On a
-        server without changes, the version is read only every `IDLE_LOOK_SECONDS`.
+        server without changes, the version is read less and less often (`IDLE_LOOK_SECONDS`).
         """
         now = time.monotonic()
         if now >= self._next_look:
@@ -256,8 +256,9 @@ class Watcher:
                     if one.enabled
                 ]
                 self._known_at, self._changed_at = version, now
-            elif self._core.host and now - self._changed_at >= IDLE_AFTER_SECONDS:
-                self._next_look = now + IDLE_LOOK_SECONDS
+            elif self._core.host:
+                pause = (now - self._changed_at) / IDLE_SHARE
+                self._next_look = now + min(pause, IDLE_LOOK_SECONDS)
         return [one for one in self._known if os.path.isdir(one.path)]
 
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:

@@ -143,7 +143,7 @@ def test_a_watching_process_notices_that_the_server_was_restored(
 def test_who_watches_a_server_that_nobody_changes_asks_it_seldom(
     server_database, root, monkeypatch
 ):
-    monkeypatch.setattr(watch, "IDLE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "IDLE_SHARE", 1e-6)
     monkeypatch.setattr(watch, "IDLE_LOOK_SECONDS", 3600.0)
     write_skill(root / "alpha")
     told, plain = Queue(), server_database.replace("+psycopg", "")

@@ -4,7 +4,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.db.interface import (
     NO_UPDATES,
@@ -13,7 +13,6 @@ from registry.db.interface import (
     StatUpdates,
     SyncLock,
     UsageRow,
-    Writer,
 )
 from registry.db.postgres.dialect import load_driver, parse_url, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
@@ -21,6 +20,9 @@ from registry.db.read.summary import problems, registered, staged
 from registry.db.sqlite.dialect import copy_target, unwritable
 from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy
+
+if TYPE_CHECKING:
+    from registry.db.postgres.writer import PostgresWriter
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
 """Query parameters of an address that determine the server or the database."""
@@ -36,7 +38,7 @@ class PostgresBackend(Backend):
         self.reader: PostgresReader = PostgresReader(self._address)
         where = {key: self._address.query[key] for key in _WHERE if key in self._address.query}
         self.identity = f"{self.path} {sorted(where.items())}"
-        self._writer: Writer | None = None
+        self._writer: PostgresWriter | None = None
 
     @property
     def shared(self) -> bool:
@@ -47,7 +49,7 @@ class PostgresBackend(Backend):
 
         ensure_current(self._address)
 
-    def open_writer(self) -> Writer:
+    def open_writer(self) -> "PostgresWriter":
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
 
@@ -62,7 +64,7 @@ class PostgresBackend(Backend):
         from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
-        return ServerLock(self._address, self.host, doing)
+        return ServerLock(self.open_writer(), doing)
 
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES

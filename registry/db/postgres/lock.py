@@ -18,8 +18,8 @@ from typing import Any, Final, Self
 import psycopg
 from sqlalchemy import Connection
 
-from registry.db.postgres.dialect import Address, translate
-from registry.db.postgres.session import Session
+from registry.db.postgres.dialect import translate
+from registry.db.postgres.writer import PostgresWriter
 from registry.disk.mounts import this_boot
 from registry.errors import DatabaseUnreachable
 
@@ -52,10 +52,10 @@ _UNWRITABLE: Final = (
     psycopg.errors.ReadOnlySqlTransaction,
 )
 
-_SETTINGS: Final = {"lock_timeout": "1s"}
-"""Settings for renewals.
+LOCK_SECONDS: Final = 1
+"""Maximum time that a renewal waits for the lease's row, in seconds.
 
-A sync that publishes locks the lease's row. A renewal waits at most this long for the row.
+A sync that publishes locks the row.
 """
 
 _OVER: Final[set[str]] = set()
@@ -71,13 +71,10 @@ class ServerLock:
     Other processes can read in ``doing`` what the holder does.
     """
 
-    def __init__(self, address: Address, host: str, doing: str) -> None:
-        self.path = address.shown
-        self._address = address
-        self._host = host
+    def __init__(self, writer: PostgresWriter, doing: str) -> None:
+        self._writer, self._host = writer, writer.host
         self._holder = secrets.token_hex(16)
         self._doing = doing
-        self._session: Session | None = None
         self._refused: psycopg.Error | None = None
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -92,19 +89,17 @@ class ServerLock:
         try:
             while not self._take():
                 if time.monotonic() >= deadline:
-                    self._close()
                     return False
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.2)
         except _UNWRITABLE as error:
-            self._close()
             self._refused = error
             return True
-        except psycopg.Error as error:
-            self._give_up()
-            raise translate(error, self.path, wait) from error
-        except BaseException:
-            self._give_up()
+        except BaseException as error:
+            # the server may have stored the lease
+            _OVER.add(self._holder)
+            if isinstance(error, psycopg.Error):
+                raise translate(error, self._writer.path, wait) from error
             raise
         _OVER.discard(self._holder)
         self._ended.clear()
@@ -114,30 +109,27 @@ class ServerLock:
 
     def now_ns(self) -> int:
         if self._refused is not None:
-            raise translate(self._refused, self.path, 0) from self._refused
+            raise translate(self._refused, self._writer.path, 0) from self._refused
         return time.time_ns()
 
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Call this method in a writing transaction. The call keeps the lease's row locked until the
-        transaction ends, so no other process can take the lease before.
+        Call this method in a writing transaction. The error is raised with a later statement of
+        the transaction, but before the commit. The lease's row stays locked until the transaction
+        ends, so no other process can take the lease before.
         """
-        if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
-            reason = (
-                "the lock of this sync was lost, since it stopped for too long, or its "
-                "database was replaced; sync again"
-            )
-            raise DatabaseUnreachable(path=self.path, reason=reason)
+        reason = (
+            "the lock of this sync was lost, since it stopped for too long, or its "
+            "database was replaced; sync again"
+        )
+        session: Any = writing.connection.driver_connection
+        lost = DatabaseUnreachable(path=self._writer.path, reason=reason)
+        session.require((_RENEW, (self._host, self._holder)), lost)
 
     def owner(self) -> str:
         with suppress(psycopg.Error):
-            try:
-                rows = self._ask(_HELD, (self._host,))
-            finally:
-                self._close()
-            if rows:
-                _, doing, _, _, address = rows[0]
+            for _, doing, _, _, address in self._ask(_HELD, (self._host,)):
                 return f"{doing}, from {address}" if address else str(doing)
         return "another process"
 
@@ -151,9 +143,7 @@ class ServerLock:
         try:
             self._ask(_END, (self._host, self._holder))
         except psycopg.Error:  # the lease will expire by itself
-            self._give_up()
-        else:
-            self._close()
+            _OVER.add(self._holder)
 
     def _take(self) -> bool:
         dead = ""
@@ -178,25 +168,7 @@ class ServerLock:
                 self._ask(_RENEW, (self._host, self._holder))
 
     def _ask(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        """Run a statement on the lease's connection; if it is closed, reconnect first.
-
-        This is not thread-safe.
-        """
-        session = self._session
-        if session is None or not session.is_alive:
-            self._close()
-            session = self._session = Session.open(self._address, _SETTINGS)
-        return session.ask([(query, values)])[0]
-
-    def _give_up(self) -> None:
-        """Mark this lease as ended, so that the next sync of this process can take it."""
-        _OVER.add(self._holder)
-        self._close()
-
-    def _close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
+        return self._writer.ask((query, values), LOCK_SECONDS)
 
     def __enter__(self) -> Self:
         return self

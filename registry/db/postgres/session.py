@@ -71,6 +71,7 @@ class Session(psycopg.Connection[Any]):
     """
 
     _kept: list[Kept] | None = None
+    _required: tuple[tuple[psycopg.Cursor[Any], Exception], ...] = ()
     _values = 0
     _settings: Question
 
@@ -134,9 +135,17 @@ class Session(psycopg.Connection[Any]):
             self.send()
         return cursor
 
+    def require(self, question: Question, problem: Exception) -> None:
+        """Queue a statement of a transaction; if it returns no row, raise ``problem``.
+
+        The error is raised when the statement has been sent, and always before the commit.
+        """
+        self._required += ((self.keep(*question), problem),)
+
     def send(self) -> None:
         """Send the queued statements, and read their results."""
         kept, self._kept = self._kept or [], []
+        required, self._required = self._required, ()
         self._values = 0
         if kept and self.pgconn.transaction_status == TransactionStatus.IDLE:
             self._settle(kept)
@@ -153,6 +162,9 @@ class Session(psycopg.Connection[Any]):
             first = first or error
         if first is not None:
             raise first
+        for cursor, problem in required:
+            if not cursor.fetchone():
+                raise problem
 
     def _settle(self, kept: list[Kept]) -> None:
         """Insert the statement for the connection's settings at the beginning of the queue."""
@@ -170,13 +182,15 @@ class Session(psycopg.Connection[Any]):
     def commit(self) -> None:
         """Commit the transaction that `begin` started; do nothing if there is none."""
         if self._kept is not None:
+            if self._required:
+                self.send()
             self.keep("COMMIT")
             self.send()
             self._kept = None
 
     def rollback(self) -> None:
         """Roll back the transaction if the server has begun it, and discard queued statements."""
-        self._kept = None
+        self._kept, self._required = None, ()
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 self.ask([("ROLLBACK", None)])

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -17,11 +17,11 @@ from registry.db.audit_context import current_context
 from registry.db.forks import reopen_in_child
 from registry.db.interface import WRITE_SECONDS, State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
+from registry.db.postgres import index
 from registry.db.postgres import session as remote
 from registry.db.postgres.dialect import FACTS, REVISION, Address, schema_state, translate
 from registry.db.postgres.rights import granting_again
-from registry.db.postgres.session import Session
-from registry.db.write.skills import next_ids
+from registry.db.postgres.session import Question, Session
 from registry.db.write.statements import select_rows
 from registry.errors import RegistryError
 
@@ -104,7 +104,8 @@ def _patient_engine(address: Address) -> Engine:
     def connect() -> Session:
         return Session.open(address, remote.WRITING, f"skill-registry {os.getpid()}")
 
-    engine = create_engine(_DIALECT, creator=connect)
+    # Two connections stay open: a sync stores two batches at once.
+    engine = create_engine(_DIALECT, creator=connect, pool_size=2)
 
     @event.listens_for(engine, "checkout")
     def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
@@ -140,11 +141,24 @@ class PostgresWriter(Writer):
     def reserve(self, count: int) -> int:
         with self.transaction(quiet=True) as connection:
             connection.exec_driver_sql(_LOCK)
-            return next_ids(connection, count)
+            found = index.ask_later(connection, f"SELECT {index.NEXT_IDS.format(count=count)}", ())
+            connection.commit()  # together with the statements above
+            return int(found()[0][0])
 
     def lock(self, connection: Connection) -> None:
         for one in _JOIN:
             connection.exec_driver_sql(one)
+
+    def ask(self, question: Question, wait: float) -> list[Any]:
+        """Run one statement in its own transaction, and return its rows.
+
+        ``wait`` is the maximum time to wait for a lock, in seconds. Raises `psycopg.Error`.
+        """
+        timeout = remote.setting({"lock_timeout": f"{wait:g}s"})
+        with closing(self._engine.raw_connection()) as connection:
+            session = connection.driver_connection
+            assert isinstance(session, Session)  # noqa: S101  # this engine creates sessions only
+            return session.ask([timeout, question])[1]
 
     def update_statistics(self) -> None:
         """Add new rows to their indexes, and update the query planner's statistics.

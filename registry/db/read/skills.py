@@ -439,7 +439,9 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions in this user's view; they may be versions that aren't current."""
-    return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
+    if not ids:
+        return {}
+    return dict(reader.query_visible(lambda seen: select_refs(reader, ids, seen)))
 
 
 def select_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
@@ -530,17 +532,56 @@ The stat values are mode, size, mtime, ctime and inode.
 """
 
 
-def files_and_findings(
-    reader: Reader, ids: Sequence[int]
-) -> dict[int, tuple[KnownFiles, tuple[Diagnostic, ...]]]:
+UNSTORED: Final = (
+    "SELECT s.id, s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+    "WHERE s.live = 1 AND s.content_hash IS NOT NULL "
+    "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)"
+)
+"""SELECT for the SKILL.md files of current versions that are not stored in history yet."""
+
+StoredContent: TypeAlias = tuple[KnownFiles, tuple[Diagnostic, ...]]
+"""The stored files and the findings of a version."""
+
+
+def files_and_findings(reader: Reader, ids: Sequence[int]) -> dict[int, StoredContent]:
     """Return the files and the findings of each version."""
-    those, some = f"WHERE skill_id {reader.in_json_array}", (json.dumps(ids),)
-    files, findings = reader.many(
-        [
-            (f"SELECT skill_id, path, hash, {_STAT} FROM skill_files {those}", some),
-            (f"SELECT skill_id, {_FINDING} FROM diagnostics {those}", some),
-        ]
-    )
+    return _contents(ids, *reader.many(_select_contents(reader, ids)))
+
+
+def with_contents(
+    reader: Reader, ids: Sequence[int]
+) -> tuple[dict[int, StoredSkill], dict[int, StoredContent], dict[int, tuple[str, str]]]:
+    """Return the versions with these ids that are still current, and their contents by id.
+
+    The last value holds the hash and the text of each SKILL.md that is not in history yet. A server
+    returns everything in one round trip.
+    """
+    if not ids:
+        return {}, {}, {}
+    with reader.snapshot():
+        texts = f"{UNSTORED} AND s.id {reader.in_json_array}", [json.dumps(ids)]
+        asked = [*_select_contents(reader, ids), texts]
+        files, findings, unstored = [reader.pipeline(one) for one in asked]
+        reader.finish()
+        stored = by_ids(reader, ids)
+        return (
+            stored,
+            _contents(ids, files(), findings()),
+            {version: (content_hash, text) for version, content_hash, text in unstored()},
+        )
+
+
+def _select_contents(reader: Reader, ids: Sequence[int]) -> list[Select]:
+    those, some = f"WHERE skill_id {reader.in_json_array}", [json.dumps(ids)]
+    return [
+        (f"SELECT skill_id, path, hash, {_STAT} FROM skill_files {those}", some),
+        (f"SELECT skill_id, {_FINDING} FROM diagnostics {those}", some),
+    ]
+
+
+def _contents(
+    ids: Sequence[int], files: Iterable[tuple[Any, ...]], findings: Iterable[tuple[Any, ...]]
+) -> dict[int, StoredContent]:
     known: dict[int, KnownFiles] = {one: {} for one in ids}
     told: dict[int, list[tuple[Any, ...]]] = {one: [] for one in ids}
     for version, path, content, *stat in files:

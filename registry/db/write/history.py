@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, select, text, update
 from registry.db.audit_context import current_context
 from registry.db.interface import MAX_INTEGER
 from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
-from registry.db.read.skills import REMOTE_ORIGIN
+from registry.db.read.skills import REMOTE_ORIGIN, UNSTORED
 from registry.db.schema import changes, contents, gone, revisions
 from registry.db.versions import Packed, pack
 from registry.db.write.access import record_audit
@@ -109,19 +109,9 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
     its text (byte order mark, NUL characters), they were stored when SKILL.md was read.
     """
     for start in range(0, len(versions), BATCH):
-        add_contents(connection, unstored(connection, versions[start : start + BATCH]))
-
-
-def unstored(connection: Connection, versions: Sequence[int]) -> list[Packed]:
-    """Return the SKILL.md files of current versions that are not stored in history yet."""
-    rows = execute(
-        connection,
-        "SELECT s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
-        "WHERE s.id {in_array} AND s.live = 1 AND s.content_hash IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)",
-        list(versions),
-    )
-    return list(packed_texts((row.content_hash, row.text) for row in rows))
+        some = list(versions[start : start + BATCH])
+        rows = execute(connection, f"{UNSTORED} AND s.id {{in_array}}", some)
+        add_contents(connection, list(packed_texts((row.content_hash, row.text) for row in rows)))
 
 
 def packed_texts(texts: Iterable[tuple[str, str]]) -> Iterator[Packed]:

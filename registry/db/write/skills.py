@@ -21,7 +21,6 @@ from registry.db.write.history import (
     record_revisions,
     record_tombstones,
     store_documents,
-    unstored,
 )
 from registry.db.write.labels import HAS_YANKED_FILES
 from registry.db.write.names import refresh_names
@@ -70,15 +69,12 @@ def stage(
     versions: Iterable[NewVersion],
     first: int | None = None,
     mismatched: Collection[int] = (),
-    *,
-    with_replaced: bool = False,
 ) -> list[int]:
     """Store new versions, which readers don't see yet, and return their ids.
 
     ``first`` is the lowest free id, if known. ``mismatched`` holds versions to be replaced whose
     stored text is corrupt. Their text is stored again, so that the full-text index can remove its
-    words. If ``with_replaced``, the SKILL.md files of all versions to be replaced are also stored
-    in history.
+    words.
     """
     batch = list(versions)
     if not batch:
@@ -128,11 +124,7 @@ def stage(
         dialect_of(connection).add_to_index(connection, found)
     # Store the contents last: on a server, another writer of the same bytes waits from here until
     # this transaction ends.
-    contents = [packed for version in batch for packed in version.contents]
-    replaced = [one for v in batch if (one := v.columns["replaces"]) is not None]
-    if with_replaced and replaced:
-        contents += unstored(connection, replaced)
-    add_contents(connection, contents)
+    add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
 
