@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
-from registry.db.interface import (
-    NO_UPDATES,
-    Backend,
-    DatabaseInfo,
-    StatUpdates,
-    SyncLock,
-    UsageRow,
-)
+from registry.db.interface import NO_UPDATES, Backend, DatabaseInfo, StatUpdates, SyncLock, UsageRow
 from registry.db.postgres.dialect import load_driver, parse_url, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.read.summary import problems, registered, staged
