@@ -5,7 +5,7 @@ import functools
 
 import pytest
 
-from tests.conftest import REPOSITORY, interpreted
+from tests.conftest import REPOSITORY
 
 PACKAGE = REPOSITORY / "registry"
 
@@ -173,24 +173,3 @@ def test_sql_stands_in_the_database_room_only():
         and node.value.lstrip().startswith(SQL)
     }
     assert said == set()
-
-
-HEAVY = ["sqlalchemy", "alembic", "rich", "mcp", "yaml"]
-SCRIPT = """
-import sys
-from registry import SkillRegistry
-with SkillRegistry.open(sys.argv[1]) as registry:
-    registry.list(); registry.search("alpha"); registry.get("alpha"); registry.tags()
-    registry.stats(); registry.sources(); registry.why("alpha")
-    report = registry.sync()
-assert report.unchanged == 1
-print([name for name in sys.argv[2:] if name in sys.modules])
-"""
-
-
-@pytest.mark.file
-def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, database, settled):
-    skill("alpha")
-    registry.sync(str(root))
-    run = interpreted("-c", SCRIPT, database, *HEAVY)
-    assert run.stdout.strip() == "[]", run.stderr

@@ -21,6 +21,17 @@ with SkillRegistry.open(database, settings=Settings()) as registry:
 print([name for name in heavy.split(",") if name in sys.modules])
 """
 
+IDLE_SYNC = """
+import sys
+from registry import SkillRegistry
+with SkillRegistry.open(sys.argv[1]) as registry:
+    registry.list(); registry.search("alpha"); registry.get("alpha"); registry.tags()
+    registry.stats(); registry.sources(); registry.why("alpha")
+    report = registry.sync()
+assert report.unchanged == 1
+print([name for name in sys.argv[2:] if name in sys.modules])
+"""
+
 READS = {
     "native": [
         ["list_skills", {}, "alpha"],
@@ -52,10 +63,15 @@ def heavy_imports(database, toolset):
 
 
 @pytest.mark.file
-@pytest.mark.parametrize(
-    "toolset",
-    list(READS),
-)
+def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, database, settled):
+    skill("alpha")
+    registry.sync(str(root))
+    run = interpreted("-c", IDLE_SYNC, database, *HEAVY)
+    assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.file
+@pytest.mark.parametrize("toolset", list(READS))
 def test_reading_through_a_toolset_imports_nothing_heavy(
     registry, root, skill, database, settled, toolset
 ):
