@@ -1,16 +1,18 @@
 """Messages about installed skills: reasons, replaced edits, and helpful commands."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.cli import escape, formatting
 from registry.cli.findings import report_security
 from registry.cli.formatting import some_refs
+from registry.cli.listing import Column, draw_table
 from registry.cli.prompts import confirm
-from registry.cli.session import Session
+from registry.cli.session import Console, Session
 from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
@@ -35,21 +37,43 @@ _PLANNING: Final = {
 _STAYS: Final = "is still installed"
 
 
-def explain(
+class SkillNotes(NamedTuple):
+    """What to print about single skills; ``lines`` has the lines of each result, by its id.
+
+    ``foreign`` are folders that no pull created. ``staying`` are skills that stay installed
+    although they can't be installed now.
+    """
+
+    lines: "Mapping[int, Sequence[str]]"
+    foreign: "Sequence[InstallResult]"
+    staying: "Sequence[InstallResult]"
+
+    def draw(
+        self,
+        columns: "Sequence[Column[InstallResult]]",
+        console: Console,
+        items: "Iterable[InstallResult]",
+    ) -> Iterator[str]:
+        """Yield the lines of a table, and below each skill its notes."""
+        rows = draw_table(console, columns, items)
+        yield from islice(rows, 1)
+        for one, row in zip(items, rows, strict=True):
+            yield row
+            for line in self.lines.get(id(one), ()):
+                yield console.style(f"  {line}", "yellow")
+
+
+def notes_of(
     session: Session,
     target: "InstallTarget",
     done: "Sequence[InstallResult]",
-    doing: Sequence[str],
-    *,
-    again: str,
     bring: str,
-    overwrite: str = "--theirs",
+    *,
     dry_run: bool = False,
-) -> None:
-    """Print on stderr which skills did not change or lost edits, with reasons and advice.
+) -> SkillNotes:
+    """Return which skills did not change or lost edits, with reasons, and facts about versions.
 
-    ``again`` is the command that updates the installed skills. ``bring`` is the command that
-    installs skills, without their names. ``overwrite`` is the option that overwrites edits.
+    ``bring`` is the command that installs skills, without their names.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import EQUAL, KEPT
@@ -69,11 +93,34 @@ def explain(
         **{one.path: "was not updated" for one in installed},
         **{one.path: _STAYS for one in staying},
     }
+    lines: dict[int, list[str]] = {id(one): [] for one in done}
     for one in told:
         message = messages.get(one.path, verbs.get(one.state, ""))
-        session.console.note(_reason(session, one, bring, message))
-    _report_versions(session, done, bring)
-    if staying:
+        lines[id(one)].append(_reason(session, one, bring, message))
+    for one in done:
+        lines[id(one)] += _versions(one, bring)
+    return SkillNotes(lines, foreign, staying)
+
+
+def explain(
+    session: Session,
+    target: "InstallTarget",
+    done: "Sequence[InstallResult]",
+    doing: Sequence[str],
+    notes: SkillNotes,
+    *,
+    again: str,
+    overwrite: str = "--theirs",
+) -> None:
+    """Print on stderr what to do about all skills that did not change or lost edits.
+
+    ``again`` is the command that updates the installed skills. ``overwrite`` is the option that
+    overwrites edits.
+    """
+    from registry.install.plan import EQUAL
+
+    edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
+    if staying := notes.staying:
         names = " ".join(map(_folder, staying))
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
@@ -82,30 +129,28 @@ def explain(
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
         return
-    if ours := " ".join(_folder(one) for one in edited if one not in foreign):
+    if ours := " ".join(_folder(one) for one in edited if one not in notes.foreign):
         is_removal = "remove" in doing
         how = "remove the skills anyway" if is_removal else "overwrite them"
         options = "--remove --force" if is_removal else overwrite
         session.console.note(f"Your edits are kept. To {how}, run: {again} {options} {ours}")
-    if foreign:
+    if notes.foreign:
         session.console.note("To overwrite folders that 'pull' did not create, add --force.")
 
 
-def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: str) -> None:
-    """Print which installed versions are deprecated or yanked, and newer ones of pinned skills."""
-    for one in done:
-        ref = escape.line(one.ref)
-        if one.warning:
-            way = f" To list its versions, run: skill-registry version list {quote(ref)}"
-            is_enough = one.newer is not None or one.warning.endswith(" instead.")
-            text = f"{ref}: {escape.line(one.warning)}{'' if is_enough else way}"
-            session.console.note(text, "yellow")
-        if one.newer:
-            pull = f"{bring} {quote(escape.line(f'{one.ref}@{one.newer}'))}"
-            session.console.note(
-                f"{ref} is pinned to {escape.line(one.pin or '')}; {escape.line(one.newer)} is "
-                f"available. To install it, run: {pull}"
-            )
+def _versions(one: "InstallResult", bring: str) -> Iterator[str]:
+    """Yield whether an installed version is deprecated or yanked, and a newer one than the pin."""
+    ref = escape.line(one.ref)
+    if one.warning:
+        way = f" To list its versions, run: skill-registry version list {quote(ref)}"
+        is_enough = one.newer is not None or one.warning.endswith(" instead.")
+        yield f"{ref}: {escape.line(one.warning)}{'' if is_enough else way}"
+    if one.newer:
+        pull = f"{bring} {quote(escape.line(f'{one.ref}@{one.newer}'))}"
+        yield (
+            f"{ref} is pinned to {escape.line(one.pin or '')}; {escape.line(one.newer)} is "
+            f"available. To install it, run: {pull}"
+        )
 
 
 def _report_updates(

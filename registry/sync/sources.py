@@ -587,9 +587,19 @@ def _new_path(core: Core, known: Sequence[Source], source: Source, folder: str |
     if core.host:
         message = "the folder of a source can't be changed on a server: sync the new folder instead"
         raise UsageProblem(message=message)
+    if source.remote is not None:
+        message = (
+            f"the files of {source.name} are fetched from {source.remote.url} into a folder of the "
+            "registry, which can't be changed. To read only one folder of the repository, sync its "
+            "address with the folder at its end, then remove this source"
+        )
+        raise UsageProblem(message=message)
     check_writable(source)
     path, others = resolved(folder), [one for one in known if one.id != source.id]
     _check_path_free(core, path, others)
+    if not os.path.lexists(path):
+        reason = "there is no such folder. First create it, or move the skills there"
+        raise SourceInvalid(path=path, reason=reason)
     _check_folder(os.path.join(folder, ""), path, others)
     return path
 

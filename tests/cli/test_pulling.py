@@ -732,3 +732,21 @@ def test_everywhere_one_agent_loses_its_link(library, cli, project):
     assert "pull --global --remove haiku --agent=codex --agent=cursor\n" in refused.stderr
     left = sorted(str(one.relative_to(home)) for one in home.glob(".*/**/haiku"))
     assert left == [".agents/skills/haiku", ".claude/skills/haiku"]
+
+
+def test_on_a_terminal_what_is_wrong_with_a_skill_is_printed_below_its_line(
+    library, cli, project, terminal
+):
+    cli("pull", "haiku", "review", "pdf-forms", "--agent", "claude-code")
+    (project / ".claude/skills/haiku/SKILL.md").write_text("mine")
+    reason = "haiku was edited after it was installed: SKILL.md differs"
+    shown = terminal("pull", "--check", columns=200, NO_COLOR="1").out.splitlines()
+    assert [line.split()[1] for line in shown if line.startswith(("edited", "unchanged"))] == [
+        "haiku",
+        "pdf-forms",
+        "review",
+    ]
+    (at,) = [number for number, line in enumerate(shown) if line.startswith("edited")]
+    assert shown[at + 1].startswith(f"  {reason}")
+    assert "\n".join(shown).count(reason) == 1
+    assert cli("pull", "--check").stderr.count(reason) == 1

@@ -87,7 +87,8 @@ def test_a_source_whose_folder_was_moved_keeps_the_history_of_its_skills(library
 def test_a_source_gets_no_folder_that_is_missing_or_that_another_source_has(library, cli, tmp_path):
     other = write_skill(tmp_path / "other" / "beta").parent
     cli("sync", str(other), "--name", "other")
-    for folder, why in ((tmp_path / "no", "there is no such folder"), (other, "'other'")):
+    missing = "there is no such folder. First create it, or move the skills there."
+    for folder, why in ((tmp_path / "no", missing), (other, "'other'")):
         ran = cli("source", "update", "mine", "--folder", str(folder))
         assert (ran.exit_code, ran.stdout) == (1, "")
         assert why in ran.stderr
@@ -198,7 +199,7 @@ def test_backup_writes_a_copy_that_works_and_overwrites_only_when_told(library, 
 @pytest.mark.file
 def test_a_copy_says_how_many_tokens_it_leaves_behind(library, cli, database, tmp_path):
     copied = cli("db", "copy", str(database), str(tmp_path / "first.db"))
-    assert (copied.exit_code, copied.stderr) == (0, "")
+    assert (copied.exit_code, "token" in copied.stderr) == (0, False)
     for name in ("anna", "bob"):
         assert cli("token", "create", name, "--read").exit_code == 0
     copied = cli("db", "copy", str(database), str(tmp_path / "second.db"))

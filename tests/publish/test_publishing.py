@@ -481,6 +481,16 @@ def test_publishing_prints_the_version_in_the_front_matter(cli, mine, draft):
     write_skill(draft, description="Short poems.")
     done = cli("publish", str(draft), "--source", "mine", "--yes")
     assert done.stdout.endswith("Published haiku (no version)\n")
+    assert done.stderr.endswith(
+        "To give it a version, write this into the front matter of its SKILL.md, then publish "
+        "again:\nmetadata:\n  version: '1.0'\n"
+    )
+    text = (draft / "SKILL.md").read_text()
+    labelled = text.replace("\n---\n", "\nmetadata:\n  version: '1.0'\n---\n", 1)
+    (draft / "SKILL.md").write_text(labelled)
+    done = cli("publish", str(draft), "--source", "mine", "--yes")
+    assert done.stdout.endswith("Published haiku (version 1.0)\n")
+    assert "version" not in done.stderr
 
 
 def test_a_token_is_not_sent_in_plain_text_to_another_machine(draft, away, monkeypatch):

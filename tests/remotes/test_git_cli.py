@@ -236,3 +236,16 @@ def test_delete_of_a_skill_that_was_shadowed_or_shadows_a_quarantined_one_names_
     cli("sync", str(tmp_path / "other"), "--name", "weak", "--scope", "community")
     assert "now refers to" not in cli("delete", "weak/evil").stderr
     assert "now refers to" not in cli("delete", "evil").stderr
+
+
+def test_a_remote_source_gets_no_other_folder_and_is_told_how_to_read_one(
+    cli, upstream, synced, tmp_path
+):
+    for folder in (tmp_path, tmp_path / "not-yet", "skills/alpha"):
+        refused = cli("source", "update", "team", "--folder", str(folder))
+        assert refused.exit_code == 2
+        assert f"the files of team are fetched from {upstream.url}" in refused.stderr
+        assert "sync its address with the folder at its end" in refused.stderr
+    assert cli("sync", f"{upstream.url}/skills/alpha", "--name", "one").exit_code == 0
+    assert cli("source", "remove", "team").exit_code == 0
+    assert cli("list", "--format", "names").stdout == "alpha\n"

@@ -52,6 +52,7 @@ def test_the_first_sync_after_a_copy_to_a_server_works(home, target):
     ran = run(["db", "copy", str(home / "skills.db"), target], environ=laptop())
     assert ran.status == 0
     assert f"Adopted for the next sync: mine ({home}/mine), work ({home}/work)." in ran.err
+    assert "\nexport SKILL_REGISTRY_DB=" in ran.err
     write_skill(home / "mine" / "later")
     ran = call(target, "sync")
     assert (ran.status, ran.err) == (0, "")
@@ -129,9 +130,14 @@ def test_the_sources_of_a_file_that_others_may_write_are_not_adopted(home, targe
     assert (ran.status, "source adopt mine" in ran.err) == (1, True)
 
 
-def test_a_copy_to_a_file_adopts_nothing_and_says_nothing(home):
-    ran = run(["db", "copy", str(home / "skills.db"), str(home / "copy.db")], environ=laptop())
-    assert (ran.status, ran.err) == (0, "")
+def test_a_copy_to_a_file_adopts_nothing_and_says_how_to_use_it(home):
+    copy = home / "copy.db"
+    ran = run(["db", "copy", str(home / "skills.db"), str(copy)], environ=laptop())
+    assert ran.status == 0
+    told = "Commands still use the database that they used before. To make them use the copy, "
+    way = f"export SKILL_REGISTRY_DB={copy}"
+    where = "write this into your shell's profile, for example ~/.profile:"
+    assert ran.err == f"{told}{where}\n{way}\n"
     assert call(home / "copy.db", "sync").status == 0
 
 

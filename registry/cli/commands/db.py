@@ -261,6 +261,12 @@ def copy(session: Session, *, source: str, target: str) -> None:
             "skill-registry token create NAME",
             "yellow",
         )
+    if target != session.db and not session.as_json:
+        session.console.note(
+            "Commands still use the database that they used before. To make them use the copy, "
+            "write this into your shell's profile, for example ~/.profile:\n"
+            f"export SKILL_REGISTRY_DB={shlex.quote(escape.line(path))}"
+        )
 
 
 _COPIED: Final = {"contents": "stored file"}

@@ -216,3 +216,8 @@ def _answer(
     rest += f": {url}/proposals/{proposal}" if proposal and url else ""
     label = f"version {version}" if version else "no version"
     session.answer(value, [escape.line(f"{said} {ref} ({label}){rest}")])
+    if version is None and not session.as_json:
+        console.note(
+            "To give it a version, write this into the front matter of its SKILL.md, then publish "
+            "again:\nmetadata:\n  version: '1.0'"
+        )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from registry.cli.formatting import fit, some_refs
 from registry.cli.group import session_command
 from registry.cli.install_messages import (
     explain,
+    notes_of,
     report_dangers,
     report_declined,
     report_fetched,
@@ -337,22 +339,19 @@ def pull(
     report_project(session, target, to)
     is_filtered = doing == ["check"] and session.style == "names"
     listed = [one for one in done if one.state != "unchanged"] if is_filtered else done
-    emit(session, listed, COLUMNS, name=lambda one: one.ref)
-    if not dry_run:
-        report_origins(session, target, done, shown)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
-    bring = [*again, *(f"--agent={one}" for one in how.agents)]
-    explain(
-        session,
-        target,
-        done,
-        doing,
-        again=join(again),
-        bring=join(bring),
-        overwrite="--force" if theirs else "--theirs",
-        dry_run=dry_run,
-    )
+    bring = join([*again, *(f"--agent={one}" for one in how.agents)])
+    notes = notes_of(session, target, done, bring, dry_run=dry_run)
+    is_read = session.console.is_terminal and session.style in {None, "table"}
+    draw = partial(notes.draw, COLUMNS) if is_read else None
+    emit(session, listed, COLUMNS, name=lambda one: one.ref, draw=draw)
+    if not dry_run:
+        report_origins(session, target, done, shown)
+    for line in () if is_read else chain.from_iterable(notes.lines.values()):
+        session.console.note(line)
+    overwrite = "--force" if theirs else "--theirs"
+    explain(session, target, done, doing, notes, again=join(again), overwrite=overwrite)
     if doing in ([], ["check"]):
         _report_sources(session, target, done, given, is_check=bool(doing), force=force)
     report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
