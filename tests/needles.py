@@ -4,14 +4,23 @@
 
 writes `registry/document/behaviours/needles.json`, by which `registry.document.prefilter` knows
 where in a text a pattern can't match. `make needles` does the same.
+
+    python -m tests.needles FOLDER...
+
+first counts how often the texts in these folders have each needle, and writes `COUNTED`. This
+decides which needles of a pattern are looked for, and so how fast a search is, but never its result.
 """
 
 import json
+import os
 import re._constants as op
 import re._parser as parser
 import sys
+from collections import Counter
 from itertools import product
 from pathlib import Path
+
+from ahocorasick_rs import BytesAhoCorasick
 
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
 
@@ -45,106 +54,18 @@ WAYS = 64
 
 LINE_END = ord("\n")
 
-_TIMES = {
-    **dict.fromkeys(("e ",), 64),
-    **dict.fromkeys(
-        ("it le").split(),
-        32,
-    ),
-    **dict.fromkeys(
-        ("for is nc pr to").split(),
-        16,
-    ),
-    **dict.fromkeys(
-        ("ai all do enc res sh so the use").split(),
-        8,
-    ),
-    **dict.fromkeys((" -", ". ", "for "), 8),
-    **dict.fromkeys(
-        ("act cat des get http of pat script t- user with you").split(),
-        4,
-    ),
-    **dict.fromkeys((" in ", "c ", "i ", "with "), 4),
-    **dict.fromkeys(
-        (
-            '"a -d -p /s :// add agent ask check code create dis file his https: https:// key let '
-            "line list log model node put python read require result rev run sag search set sign "
-            "skill source tar this url when your"
-        ).split(),
-        2,
-    ),
-    **dict.fromkeys(("> ", "@", "ne ", "use ", "x "), 2),
-    **dict.fromkeys(
-        (
-            '(" (\' ," -f -o 100 40 50 any before call change complete content context cp '
-            "description each email env function has head image install load mail message module "
-            "new only open output page pass post print process query r: report request response "
-            "rio sage sync system task that token tool turn update what"
-        ).split(),
-        1,
-    ),
-    **dict.fromkeys((', "', "python ", "rd ", "rm ", "turn ", "user "), 1),
-    **dict.fromkeys(
-        (
-            '"sh "w ${ \'a .json .tgz /. 123 22 42 45 51 56 60 64 70 =true ={ [" [\' ](https:// '
-            "_key _pat _token `. accept addr address always answer api_key apply body changes "
-            "chat claude collect command comment commit contain copy cred curl customer dan "
-            "default delet diff differ don't edit enable endpoint environ environm eval every "
-            "exec export extra extract fee fetch field find follow former full have human include "
-            "inform irm know learn link llm memory metadata must native never note operation "
-            "original other owner pack parameter passw password pay payment perform person pipe "
-            "platform prefer prior prompt provide queries record registry required resolve rule "
-            "rules save scan second secret security see send session share show site small "
-            "standard steps store summary tail take them these tokens void wallet was wei where "
-            "window without write ~/."
-        ).split(),
-        0.5,
-    ),
-    **dict.fromkeys(
-        (
-            " >",
-            " ask",
-            " contain",
-            " in the ",
-            " off",
-            " pas",
-            " request",
-            " to the ",
-            ", '",
-            ": true",
-            "add ",
-            "after ",
-            "before ",
-            "curl ",
-            "dd ",
-            "del ",
-            "don't ",
-            "find ",
-            "in the ",
-            "include ",
-            "install ",
-            "is not",
-            "mail ",
-            "nc ",
-            "new ",
-            "other ",
-            "over ",
-            "post ",
-            "read ",
-            "run ",
-            "sh ",
-            "source ",
-            "start ",
-            "t -",
-            "they ",
-            "this skill",
-            "users ",
-            "without ",
-        ),
-        0.5,
-    ),
-}
-"""How often real texts hold what is frequent, as counted over thousands of them."""
+COUNTED = Path(__file__).parent / "document/needle_counts.json"
+"""How often a text has each needle on average, as counted in 10,000 texts of skills."""
+
+SELDOM = 0.01
+"""How often a text has a needle that `COUNTED` leaves out."""
+
+MOST_COUNTED = 100
+"""How often a needle is counted in one text at most."""
+
+_COUNTS = json.loads(COUNTED.read_text("utf-8"))
+_ASKED = set()
+"""The needles that were ever ranked."""
 
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 _LOOKS = (op.ASSERT, op.ASSERT_NOT)
@@ -271,7 +192,9 @@ def _worth(needles):
 
 def _often(needles):
     """Return about how often a text holds one of the needles."""
-    return round(sum(_TIMES.get(one, 2.0 ** -len(one)) for one in sorted(needles)), 6)
+    short = _shortest(needles)
+    _ASKED.update(short)
+    return round(sum(_COUNTS.get(one, SELDOM) for one in sorted(short)), 6)
 
 
 def _rank(needles):
@@ -429,6 +352,29 @@ def written(rows):
     return "{" + ",\n".join(parts) + "}\n"
 
 
+def count(folders):
+    """Count the needles in all texts below some folders, and write `COUNTED`."""
+    derived()
+    needles = sorted(_ASKED)
+    machine = BytesAhoCorasick([one.encode() for one in needles])
+    total, texts = Counter(), 0
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                data = Path(place, name).read_bytes()
+                if b"\0" not in data:
+                    found = machine.find_matches_as_indexes(data.lower(), overlapping=True)
+                    here = Counter(number for number, _, _ in found)
+                    total.update({one: min(times, MOST_COUNTED) for one, times in here.items()})
+                    texts += 1
+    rows = sorted((needles[one], float(f"{times / texts:.2g}")) for one, times in total.items())
+    lines = [f"{json.dumps(one)}: {often:g}" for one, often in rows if often > SELDOM]
+    COUNTED.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    _COUNTS.update(json.loads(COUNTED.read_text("utf-8")))
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        count(sys.argv[1:])
     FILE.write_text(written(derived()), "utf-8")
     sys.exit(0)

@@ -86,7 +86,7 @@ STEP: Final = 16
 SLACK: Final = 64
 """Bytes added to both ends of a part, because only one needle in `STEP` bytes is recorded."""
 
-FEW: Final = 8
+FEW: Final = 4
 """Maximum number of needles in a set that are searched one by one.
 
 The search for them looks only near the needles of the rarest set.

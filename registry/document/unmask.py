@@ -34,7 +34,7 @@ _IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
 _CLASSES: Final = bytes(
     ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
 )
-_INSIDE: Final = re.compile(b"##{0,23}a")
+_INSIDE: Final = re.compile(b"#(?<=a#)#{0,23}a")
 _ALPHA: Final = bytes(ord("a" if chr(byte) in string.ascii_letters else " ") for byte in range(256))
 _EMPTY: Final = re.compile(rb"(?<=[a-z])\$\{[a-z_]\w{0,20}\}(?=[a-z])")
 """Matches a variable inside a word; an attacker leaves this variable empty."""
@@ -106,7 +106,7 @@ def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
 
 
 def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Edit]:
-    if b"\\\n" in lower or b"\\\r\n" in lower:
+    if b"\\" in lower:
         for match in _CONTINUED.finditer(text):
             yield match.start(), match.end(), " " if match[1] else ""
     if b"-\n" in lower if prose else b"`\n" in lower or b"`\r\n" in lower:
@@ -138,16 +138,16 @@ def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
 
 def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
     """Yield names of commands that contain quotes, escapes or line ends, and their plain names."""
-    if b"\\" in lower or b"$@" in lower:
-        for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
-            lower = lower.replace(taken_out, b"\\" * len(taken_out))
-    if b"${" in lower:
+    if b"\\" in lower:
+        lower = lower.replace(b"\\\r\n", b"\\\\\\").replace(b"\\\n", b"\\\\")
+    if b"$" in lower:
+        lower = lower.replace(b"$@", b"\\\\")
         lower = _EMPTY.sub(lambda match: b"\\" * len(match[0]), lower)
     classes = lower.translate(_CLASSES)
     done = 0
     for inside in _INSIDE.finditer(classes):
         place = inside.start()
-        if place < done or not classes.endswith(b"a", 0, place):
+        if place < done:
             continue
         begin = 1 + max(place - _WORD, classes.rfind(b" ", max(0, place - _WORD), place))
         end = classes.find(b" ", place, place + _WORD)
