@@ -31,7 +31,9 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
     for one in ids:
         data = fit(sketches.get(one))
         its_keys = keys(data)
-        found = [held[key] for held, key in zip(holders, its_keys, strict=True) if key in held]
+        found = [
+            by_key[key] for by_key, key in zip(holders, its_keys, strict=True) if key in by_key
+        ]
         if found:  # most skills share no key with another skill, so they need no comparison
             mine = unpacked(data)
             others = dict.fromkeys(found)
@@ -40,8 +42,8 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
                 kept[better].append(one)
                 continue
         kept[one], known[one] = [], data
-        for held, key in zip(holders, its_keys, strict=True):
-            held.setdefault(key, one)
+        for by_key, key in zip(holders, its_keys, strict=True):
+            by_key.setdefault(key, one)
     return kept
 
 

@@ -225,24 +225,24 @@ def find_deleted(
     core: Core,
     name: str,
     *,
-    held: Sequence[Trashed] | None = None,
+    in_trash: Sequence[Trashed] | None = None,
     source: str | None = None,
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Deleted:
     """Return the deleted skill that `restore_named` would restore, first from the trash.
 
-    ``held`` has the skills in the trash, if the caller has already listed them. ``without`` has the
-    uids of skills to skip. Raises `NotInTrash` if no deleted skill matches, and `SkillNotDeleted`
-    if the name means a skill that isn't deleted.
+    ``in_trash`` has the skills in the trash, if the caller has already listed them. ``without`` has
+    the uids of skills to skip. Raises `NotInTrash` if no deleted skill matches, and
+    `SkillNotDeleted` if the name means a skill that isn't deleted.
     """
-    held = list_trash(core) if held is None else held
+    in_trash = list_trash(core) if in_trash is None else in_trash
     try:
-        return find_trashed(held, name, source=source, among=among, without=without)
+        return find_trashed(in_trash, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
         # A skill in the trash can be restored only from the trash, and only to its former folder.
-        numbers = {one.id for one in held}
+        numbers = {one.id for one in in_trash}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
         if among is None and _is_there(core, name):
@@ -267,20 +267,20 @@ def find_all_deleted(
     then means a deleted skill that no id or handle has already named. Raises `SkillExists` if the
     folder of a skill exists again, and the errors of `find_deleted` and `History.restore`.
     """
-    held = list_trash(core)
+    in_trash = list_trash(core)
     chosen = list(dict.fromkeys(names))
     exact = {name for name in chosen if "/" in name}
-    exact |= {one.id for one in held}.intersection(chosen)
+    exact |= {one.id for one in in_trash}.intersection(chosen)
     found: dict[str, Deleted] = {}
     taken: set[str] = set()
     for name in sorted(chosen, key=lambda name: name not in exact):
         try:
             without = () if name in exact else taken
-            one = find_deleted(core, name, held=held, source=source, without=without)
+            one = find_deleted(core, name, in_trash=in_trash, source=source, without=without)
         except NotInTrash:
             if (
                 name not in exact
-                and _uid(find_deleted(core, name, held=held, source=source)) in taken
+                and _uid(find_deleted(core, name, in_trash=in_trash, source=source)) in taken
             ):
                 continue  # the user named the same skill twice
             raise
@@ -322,11 +322,11 @@ def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
 
     Raises `SkillExists` if the folder of one of these skills exists again.
     """
-    held = list_trash(core)
+    in_trash = list_trash(core)
     chosen: list[Deleted] = []
     for one in found:
         if isinstance(one, Trashed):
-            chosen += [other for other in reversed(held) if _are_together(one, other)]
+            chosen += [other for other in reversed(in_trash) if _are_together(one, other)]
         chosen.append(one)
     every = list({_uid(one): one for one in chosen}.values())
     _check_free(core, every, None)
@@ -399,8 +399,8 @@ def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str]
     """After a restore from the trash, warn about other deleted skills that ``name`` may mean."""
     if isinstance(found, History):
         return
-    held = list_trash(core)
-    seen = [one for one in held if among is None or one.source in among]
+    in_trash = list_trash(core)
+    seen = [one for one in in_trash if among is None or one.source in among]
     copies = [one.id for one in seen if _are_together(found, one)]
     others = [one.id for one in seen if one.is_called(name) and one.id not in copies]
     if copies:
@@ -410,7 +410,7 @@ def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str]
         what = "Another" if len(others) == 1 else f"{len(others)} others"
         verb = "is" if len(others) == 1 else "are"
         core.warn(f"{what} named {quoted(name)} {verb} still in the trash: {_named(others)}.")
-    later = latest_tombstone(core.reader, name, among, trash={one.id for one in held})
+    later = latest_tombstone(core.reader, name, among, trash={one.id for one in in_trash})
     if later is not None and later.since >= found.deleted_at:
         core.warn(
             f"Restored from the trash; another {quoted(later.name)} is gone since {later.since}. "

@@ -47,18 +47,18 @@ class Trashed(Value):
 
 
 def find_trashed(
-    held: Iterable[Trashed],
+    in_trash: Iterable[Trashed],
     name: str,
     *,
     source: str | None = None,
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Trashed:
-    """Return the newest deleted skill in ``held`` with this name, trash id or source/folder.
+    """Return the newest deleted skill in ``in_trash`` with this name, trash id or source/folder.
 
     Raises `NotInTrash` if there is none.
     """
-    for one in held:
+    for one in in_trash:
         if (
             one.is_called(name)
             and source in {None, one.source}

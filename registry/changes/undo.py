@@ -96,8 +96,8 @@ class Undo:
 
     def lost(self) -> dict[RecordedChange, str]:
         """Return the changes that can never be undone, each with the reason."""
-        held = _held(self.core)
-        return {one: why for one in self.changes if (why := self._never(one, held))}
+        in_trash = _trash_by_uid(self.core)
+        return {one: why for one in self.changes if (why := self._never(one, in_trash))}
 
     def forget(self) -> None:
         """Delete the records of these changes without undoing the changes."""
@@ -145,7 +145,7 @@ class Undo:
 
     def _check(self) -> None:
         """Raise `ChangeNotUndone` if a skill was changed after the command."""
-        held: Mapping[str, Trashed] | None = None
+        in_trash: Mapping[str, Trashed] | None = None
         seen: set[str] = set()
         for one in self.changes:
             # Check only the last change of the command to each skill.
@@ -153,8 +153,8 @@ class Undo:
                 continue
             seen.add(one.uid)
             if one.kind == "delete":
-                held = _held(self.core) if held is None else held
-                self._trashed(one, held)
+                in_trash = _trash_by_uid(self.core) if in_trash is None else in_trash
+                self._trashed(one, in_trash)
             elif one.kind == "update":
                 self._updated(one)
             elif one.kind == "rename":
@@ -196,22 +196,22 @@ class Undo:
         return (lambda one: one.uid in wanted) if wanted else None, alone
 
     def _restore(self, step: Sequence[RecordedChange]) -> None:
-        held = _held(self.core)
-        found = [self._trashed(one, held) for one in step]
+        in_trash = _trash_by_uid(self.core)
+        found = [self._trashed(one, in_trash) for one in step]
         for trashed, number in zip(reversed(found), new_numbers(len(found)), strict=True):
             trash.restore(self.core, trashed, number)
 
-    def _trashed(self, change: RecordedChange, held: Mapping[str, Trashed]) -> Trashed:
+    def _trashed(self, change: RecordedChange, in_trash: Mapping[str, Trashed]) -> Trashed:
         """Return the deleted skill in the trash.
 
         Raises `ChangeNotUndone` if the skill isn't in the trash or its former folder exists again.
         """
-        if change.uid not in held:
+        if change.uid not in in_trash:
             raise self._refused(change, "it is no longer in the trash")
-        place = join(self.sources[change.source].path, held[change.uid].folder)
+        place = join(self.sources[change.source].path, in_trash[change.uid].folder)
         if os.path.lexists(place):
             raise self._refused(change, f"{place} exists again")
-        return held[change.uid]
+        return in_trash[change.uid]
 
     def _current(self, change: RecordedChange) -> StoredSkill:
         """Return the changed skill. Raises `ChangeNotUndone` if it was changed again or removed."""
@@ -271,7 +271,7 @@ class Undo:
                 return one.number
         return None
 
-    def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
+    def _never(self, change: RecordedChange, in_trash: Mapping[str, Trashed]) -> str | None:
         """Return the reason why a change can never be undone; None if an undo may be possible.
 
         If the disk of the source isn't mounted now, an undo may be possible later.
@@ -279,9 +279,9 @@ class Undo:
         path = self.sources[change.source].path
         if not _has_state(path):
             return None
-        is_held = change.uid in held
+        is_in_trash = change.uid in in_trash
         if change.kind == "delete":
-            return None if is_held else "it is no longer in the trash"
+            return None if is_in_trash else "it is no longer in the trash"
         if change.kind in {"update", "rename"} and self._before(change) is None:
             return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))
@@ -290,7 +290,7 @@ class Undo:
             stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
             # The folder is missing, but no sync has noticed this yet.
             is_stored = stored is not None and stored.uid == change.uid
-            is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
+            is_gone = is_in_trash or latest_tombstone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or is_stored
         return None if may_come else "it no longer exists"
 
@@ -319,7 +319,7 @@ def _has_state(path: str) -> bool:
     return False
 
 
-def _held(core: Core) -> dict[str, Trashed]:
+def _trash_by_uid(core: Core) -> dict[str, Trashed]:
     """Return the skills in the trash by uid.
 
     If the trash has several skills with the same uid, the last deleted one is returned.

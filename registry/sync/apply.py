@@ -474,11 +474,13 @@ def read_version(
     previous = Previous(before.id, before.uid, before.skill.created_at)
     version = make_version(reading, source_id, scan_ns, now, previous)
     if from_remote:
-        version.columns["held"] = int(_is_held(version, before, known[1]))
+        version.columns["held"] = int(_is_quarantined(version, before, known[1]))
     return version
 
 
-def _is_held(version: NewVersion, before: StoredSkill, earlier: Sequence[Diagnostic]) -> bool:
+def _is_quarantined(
+    version: NewVersion, before: StoredSkill, earlier: Sequence[Diagnostic]
+) -> bool:
     """Tell whether to quarantine a new version of a remote skill with these ``earlier`` findings.
 
     The user's trust is only for the files that the user has seen. One changed line can turn an

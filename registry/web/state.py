@@ -48,8 +48,8 @@ class Cache(Generic[T]):
 
     def get(self, key: Hashable) -> T | None:
         """Return the cached value of a key, or None."""
-        held = self._held(key)
-        return None if held is None else held[0]
+        entry = self._entry(key)
+        return None if entry is None else entry[0]
 
     def put(self, key: Hashable, value: T) -> None:
         """Store a value; if the cache is full, remove the least recently used values."""
@@ -61,19 +61,19 @@ class Cache(Generic[T]):
             self._values[key] = value, weight
             self._weight += weight - before
             while self._weight > self._most:
-                _, (_, gone) = self._values.popitem(last=False)
-                self._weight -= gone
+                _, (_, freed) = self._values.popitem(last=False)
+                self._weight -= freed
 
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key; if there is none, compute the value and cache it."""
-        held = self._held(key)
-        if held is not None:
-            return held[0]
+        entry = self._entry(key)
+        if entry is not None:
+            return entry[0]
         made = make()
         self.put(key, made)
         return made
 
-    def _held(self, key: Hashable) -> tuple[T, int] | None:
+    def _entry(self, key: Hashable) -> tuple[T, int] | None:
         """Return a value with its weight.
 
         Returns None if nothing is cached for the key; a cached value may itself be None.

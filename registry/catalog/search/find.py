@@ -231,8 +231,8 @@ def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
         if not known:
             result.append(one)
         elif new:
-            held = result[known[0]]
-            result[known[0]] = held._replace(alike=[*held.alike, *new])
+            first = result[known[0]]
+            result[known[0]] = first._replace(alike=[*first.alike, *new])
     return result
 
 

@@ -234,9 +234,9 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
     """
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
-    held = counted(reader, sought, among)
-    words = _instead(reader, held[: len(terms)], said.kept, among)
-    words += [word for word in held[len(terms) :] if word.heads]
+    counted_words = counted(reader, sought, among)
+    words = _instead(reader, counted_words[: len(terms)], said.kept, among)
+    words += [word for word in counted_words[len(terms) :] if word.heads]
     return Asked(tuple(words), said.others)
 
 
@@ -264,12 +264,12 @@ def counted(
     reader: Reader, looked_for: Sequence[tuple[Term, Pattern]], among: Among | None = None
 ) -> list[Word]:
     """Return these words, each with the number of heads and of bodies that contain its patterns."""
-    held = _held(reader, [pattern for _, pattern in looked_for], among)
+    pairs = _counts(reader, [pattern for _, pattern in looked_for], among)
     size = reader.index.size(reader) if among is None else len(among.ids)
-    return [Word(*one, *counts, size) for one, counts in zip(looked_for, held, strict=True)]
+    return [Word(*one, *counts, size) for one, counts in zip(looked_for, pairs, strict=True)]
 
 
-def _held(
+def _counts(
     reader: Reader, patterns: Sequence[Pattern], among: Among | None
 ) -> list[tuple[int, int]]:
     """Return the number of heads and of bodies with each pattern, if possible from the cache."""
@@ -277,7 +277,9 @@ def _held(
     def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
 
-    known = reader.remembered("held" if among is None else f"held {among.key}", nothing)
+    known = reader.remembered(
+        "word counts" if among is None else f"word counts {among.key}", nothing
+    )
     new = [one for one in dict.fromkeys(patterns) if one not in known]
     ids = None if among is None else among.ids
     counts = dict(zip(new, reader.index.counts(reader, new, EVERYWHERE, ids), strict=True))
@@ -364,8 +366,8 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
     # The index stems words a second time, so a stem that looks like a plural needs an "e":
     # "databas".
     tried = [*slips, *(f"{one}e" for one in slips if one.endswith("s"))]
-    held = counted(reader, [(word.typed, Pattern((other,))) for other in tried], among)
-    best = max(held, key=lambda one: (one.heads, one.bodies), default=word)
+    words = counted(reader, [(word.typed, Pattern((other,))) for other in tried], among)
+    best = max(words, key=lambda one: (one.heads, one.bodies), default=word)
     if best.heads + best.bodies > _TIMES * word.bodies:
         return best
     if word.bodies:
@@ -373,8 +375,8 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
     known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
     most = _NEAREST if among is None else max(len(known), 1)
     near = get_close_matches(said, known, most, _CUTOFF)
-    held = counted(reader, [(word.typed, Pattern((other,))) for other in near], among)
-    return next((one for one in held if one.heads + one.bodies), word)
+    words = counted(reader, [(word.typed, Pattern((other,))) for other in near], among)
+    return next((one for one in words if one.heads + one.bodies), word)
 
 
 def _slips(word: str) -> list[str]:
@@ -443,10 +445,10 @@ def _rarest(asked: Asked) -> list[Word]:
     """Return the words to look for in bodies: the rarest words of the query."""
     said = (word for word in asked.words if word.bodies)
     telling = [word for word in said if word.bodies < EVERYWHERE or word.heads < MAX_RANKED]
-    held = sorted(telling, key=lambda word: word[::-1])
+    rarest = sorted(telling, key=lambda word: word[::-1])
     found: list[Word] = []
     texts = 0
-    for word in held[:MAX_BODY_TERMS]:
+    for word in rarest[:MAX_BODY_TERMS]:
         texts += word.bodies
         if found and texts > MAX_TEXTS:
             break
@@ -569,10 +571,10 @@ def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
             found[" ".join([*words][: _FEW[1]])] = math.inf
         ways = [one for one in _ways(asked) if not has_unspaced("".join(one[0].typed))]
         for said in heads:
-            held = [word for word, some in ways if any(_holds(said, one) for one in some)]
-            telling = sorted(held, key=lambda word: -word.weight)[: _FEW[1]]
+            matching = [word for word, some in ways if any(_holds(said, one) for one in some)]
+            telling = sorted(matching, key=lambda word: -word.weight)[: _FEW[1]]
             if _FEW[0] <= len(telling) < len(ways):
-                text = " ".join(" ".join(word.typed) for word in held if word in telling)
+                text = " ".join(" ".join(word.typed) for word in matching if word in telling)
                 found[text] = sum(word.weight for word in telling)
     best = sorted(found, key=lambda text: -found[text])
     return tuple(shorten(text, MAX_WORD) for text in best[:MAX_SHORTER])

@@ -107,7 +107,7 @@ def count_by_source(
     A skill counts as listed if it also meets the condition ``listed``. The result is cached until
     the database changes.
     """
-    held = "s.held = 1 AND s.status IN ('ok', 'warning')"
+    is_quarantined = "s.held = 1 AND s.status IN ('ok', 'warning')"
 
     def load(reader: Reader) -> Mapping[str, SourceCount]:
         shown = dict(
@@ -118,7 +118,8 @@ def count_by_source(
         )
         rows = reader.rows(
             "SELECT src.name, count(*), count(CASE WHEN s.status = 'invalid' THEN 1 END), "
-            f"count(CASE WHEN {held} THEN 1 END) FROM {FROM} WHERE {every[0]} GROUP BY src.name",
+            f"count(CASE WHEN {is_quarantined} THEN 1 END) "
+            f"FROM {FROM} WHERE {every[0]} GROUP BY src.name",
             list(every[1]),
         )
         found = {}
@@ -138,7 +139,7 @@ def state_of_skills(reader: Reader) -> str:
     the quarantine, whether the version is yanked, and whether it counts as an installed copy.
     Readers don't see a staged version, so it counts only after it is published.
     """
-    held = (
+    quarantined = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
         "WHERE src.kind IS NOT NULL AND s.live = 1 AND s.held = 1"
     )
@@ -156,7 +157,7 @@ def state_of_skills(reader: Reader) -> str:
         "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND +live = 1 ORDER BY id + 0"
     )
     newest = (f"SELECT max(id) FROM {table}" for table in ("diagnostics", "labels"))
-    parts = (live, held, copies, notices, *newest, sources)
+    parts = (live, quarantined, copies, notices, *newest, sources)
     found = reader.many([(sql, ()) for sql in parts])
     return f"{found} {reader.visibility.sources}"
 

@@ -171,13 +171,13 @@ def _narrowed(
     A word has a higher weight if fewer texts of the view contain it. The first `_LOOKED_AT` matches
     are sorted by how often their texts contain the words, and by the length of the texts.
     """
-    held: list[tuple[Pattern, float, set[int]]] = []
+    weighted: list[tuple[Pattern, float, set[int]]] = []
     first: dict[int, float] = {}
     for one in dict.fromkeys(patterns):
         found = _matches(reader, place, one, among)
         rarity = (len(among) - len(found) + 0.5) / (len(found) + 0.5)
         weight = max(log(rarity), _LEAST)
-        held.append((one, weight, set(found)))
+        weighted.append((one, weight, set(found)))
         for version in found:
             first[version] = first.get(version, 0.0) + weight
     ordered = sorted(first, key=lambda version: (-first[version], version))
@@ -189,7 +189,7 @@ def _narrowed(
         parts = texts.get(version, ())
         usual = sum(len(part) for _, part in parts) / _USUAL[place]
         enough = _SATURATED * (1 - _LENGTH + _LENGTH * usual)
-        said = ((weight, _times(one, parts)) for one, weight, some in held if version in some)
+        said = ((weight, _times(one, parts)) for one, weight, some in weighted if version in some)
         return sum(weight * times / (times + enough) for weight, times in said)
 
     scores = {version: score(version) for version in near}

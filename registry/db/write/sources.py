@@ -204,15 +204,15 @@ def trust_source(
     ``shown`` holds the tree hashes that the user has seen. Raises `TrustOutdated` if the
     quarantined skills have other files now.
     """
-    held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
+    quarantined = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
     if shown is not None:
-        waiting = set(connection.scalars(select(skills.c.tree_hash).where(*held)))
+        waiting = set(connection.scalars(select(skills.c.tree_hash).where(*quarantined)))
         if waiting != set(shown):
             name = connection.scalar(select(sources.c.name).where(sources.c.id == source_id))
             raise TrustOutdated(name=name)
-    names = _told(connection, "skill trusted", held)
-    ids = list(connection.scalars(select(skills.c.id).where(*held)))
-    connection.execute(update(skills).where(*held).values(held=0))
+    names = _told(connection, "skill trusted", quarantined)
+    ids = list(connection.scalars(select(skills.c.id).where(*quarantined)))
+    connection.execute(update(skills).where(*quarantined).values(held=0))
     record_labels(connection, ids)
     withdraw_yanked(connection, ids)
     refresh_names(connection, names)
