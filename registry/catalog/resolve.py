@@ -193,18 +193,18 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
     with similar names.
     """
     handle = handle.rstrip("/") or handle
-    gone = latest_tombstone(reader, handle) if is_storable(handle) else None
+    tombstone = latest_tombstone(reader, handle) if is_storable(handle) else None
     return (
         SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
-        if gone is None
-        else lost(handle, gone)
+        if tombstone is None
+        else lost(handle, tombstone)
     )
 
 
-def lost(handle: str, gone: Tombstone) -> SkillGone:
+def lost(handle: str, tombstone: Tombstone) -> SkillGone:
     """Return the error for a skill that was removed."""
-    kind = SkillGone if gone.trash is None else SkillInTrash
-    return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
+    kind = SkillGone if tombstone.trash is None else SkillInTrash
+    return kind(handle[:MAX_TOLD], tombstone.since, tombstone.source, tombstone.place)
 
 
 def is_storable(handle: str) -> bool:

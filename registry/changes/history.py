@@ -84,16 +84,16 @@ class History:
         If several match, a skill of ``source`` comes first. If ``among`` is given, consider only
         skills of these sources. ``without`` has the uids of skills to skip.
         """
-        gone = _missing(core, handle)
-        if gone is not None and gone.uid in without:
-            gone = None
-        if gone is not None and among is not None and gone.source not in among:
+        tombstone = _missing(core, handle)
+        if tombstone is not None and tombstone.uid in without:
+            tombstone = None
+        if tombstone is not None and among is not None and tombstone.source not in among:
             return None
-        if gone is None and source is not None and (among is None or source in among):
-            gone = latest_tombstone(core.reader, handle, {source}, without=without)
-        gone = gone or latest_tombstone(core.reader, handle, among, without=without)
-        found = [] if gone is None else revisions(core.reader, gone.uid)
-        return cls(core, handle, found, None, gone) if found else None
+        if tombstone is None and source is not None and (among is None or source in among):
+            tombstone = latest_tombstone(core.reader, handle, {source}, without=without)
+        tombstone = tombstone or latest_tombstone(core.reader, handle, among, without=without)
+        found = [] if tombstone is None else revisions(core.reader, tombstone.uid)
+        return cls(core, handle, found, None, tombstone) if found else None
 
     @classmethod
     def of_missing(cls, core: Core, stored: StoredSkill) -> Self | None:
@@ -216,32 +216,36 @@ class History:
     def _write_back(self, wanted: Revision, source: str | None) -> StoredSkill:
         from registry.changes.create import create_files
 
-        gone = self.gone
-        assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
+        tombstone = self.gone
+        assert tombstone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
         home, folder, whole = self._whole(wanted, source)
         return create_files(
             self.core,
             home,
             folder,
-            gone.name,
+            tombstone.name,
             whole,
             {file.path for file in wanted.files if file.executable},
-            uid=gone.uid,
-            created_at=gone.created_at,
+            uid=tombstone.uid,
+            created_at=tombstone.created_at,
         )
 
     def _whole(
         self, wanted: Revision, source: str | None
     ) -> tuple[Source, str, Mapping[str, bytes]]:
         """Return the source and folder to which a removed skill is restored, and its files."""
-        gone = self.gone
-        assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
+        tombstone = self.gone
+        assert tombstone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
         # If the skill was in the checkout of a remote source, restore it into the user's own
         # source.
-        known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
-        home = target_source(self.core, source or (gone.source if gone.source in known else None))
+        known = {
+            one.name for one in own_sources(self.core) if one.remote is None or not tombstone.since
+        }
+        home = target_source(
+            self.core, source or (tombstone.source if tombstone.source in known else None)
+        )
         check_writable(home)
-        folder = gone.folder or gone.name
+        folder = tombstone.folder or tombstone.name
         # Check the paths, because an untrusted person may have written the skill.
         refused = check_paths([f"{folder}/{file.path}" for file in wanted.files])
         if refused is not None or folder == ROOT:

@@ -440,13 +440,13 @@ def _create(core: Core, one: Proposal, source: Source, wanted: Package) -> None:
             if (files, runs) == (wanted.files, wanted.executable):
                 trash.restore(core, trashed)
                 return
-    gone = latest_tombstone(core.reader, one.uid, {source.name})
+    tombstone = latest_tombstone(core.reader, one.uid, {source.name})
     # otherwise the history belongs to another skill
-    is_gone = gone is not None and gone.uid == one.uid
-    if gone is None or not is_gone:
+    is_gone = tombstone is not None and tombstone.uid == one.uid
+    if tombstone is None or not is_gone:
         create_files(core, source, *place)
     else:
-        create_files(core, source, *place, uid=one.uid, created_at=gone.created_at)
+        create_files(core, source, *place, uid=one.uid, created_at=tombstone.created_at)
 
 
 def preview(core: Core, number: str) -> Skill:

@@ -307,8 +307,8 @@ class View(CatalogView):
         """
         if self._personality is not None or not is_storable(handle):
             return None
-        gone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
-        return None if gone is None else lost(handle, gone)
+        tombstone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
+        return None if tombstone is None else lost(handle, tombstone)
 
     def _rule_against(self, handle: str) -> SkillNotVisible | None:
         """If this view ``explains``, return the error that names the rule that hides a skill."""

@@ -163,19 +163,23 @@ def _deleted(visit: Visit, error: RegistryError) -> PageContent:
     """
     ref = ref_in(visit, "/skills/")
     view = visit.view
-    gone = latest_tombstone(view.core.reader, ref) if view.is_whole else None
-    if gone is None:
+    tombstone = latest_tombstone(view.core.reader, ref) if view.is_whole else None
+    if tombstone is None:
         raise error
     page = refusal(error, visit)
-    facts = {"name": gone.name, "ref": gone.place or gone.uid, "source": gone.source}
+    facts = {
+        "name": tombstone.name,
+        "ref": tombstone.place or tombstone.uid,
+        "source": tombstone.source,
+    }
     return replace(
         page,
         template="deleted.html",
         facts=lambda: {
             "title": f"{named(**facts)}: deleted",
             "skill": facts,
-            "at": gone.since,
-            "restore": f"skill-registry restore {quote(gone.place or gone.name)}",
+            "at": tombstone.since,
+            "restore": f"skill-registry restore {quote(tombstone.place or tombstone.name)}",
         },
     )
 
