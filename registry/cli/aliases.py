@@ -90,6 +90,12 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "new": "'source add'",
         **dict.fromkeys(("set", "edit", "change", "config"), "'source update'"),
     },
+    "proposal": {
+        **dict.fromkeys(("diff", "view", "get", "open"), "'proposal show' ID"),
+        **dict.fromkeys(("accept", "merge", "apply", "yes"), "'proposal approve' ID"),
+        **dict.fromkeys(("decline", "deny", "refuse", "close"), "'proposal reject' ID"),
+        **dict.fromkeys(("add", "create", "new"), "'publish' FOLDER"),
+    },
     "trash": {
         **dict.fromkeys(("clear", "purge", "delete", "rm"), "'trash empty'"),
         **dict.fromkeys(("restore", "undelete"), "'restore'"),

@@ -330,9 +330,11 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | N
     elif more is not None or chosen not in (Filters(), Filters(all=True)):
         others = _hidden(registry, chosen) if more is None else more.total
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
-        which = "shadowed, invalid or yanked"
-        if more is not None:
-            which = " or ".join(_reasons(registry, more))
+        hidden = registry.list(replace(chosen, all=True), limit=FEW) if more is None else more
+        reasons = _reasons(registry, hidden)
+        if more is None:  # report_left_out() counts the skills of other projects
+            reasons = [one for one in reasons if one != _ELSEWHERE]
+        which = " or ".join(reasons)
         does = "lists" if more is None else "finds"
         how = f" {others:,} {do} {which} would match; --all {does} {them}." if others > 0 else ""
         note(f"No skills match.{how}")
@@ -343,7 +345,7 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | N
 _UNSEEN: Final[Mapping[str, str]] = {
     "tag-not-accepted": "without an accepted tag",
     "tag-rejected": "with a rejected tag",
-    "other-team": "in a team source that is not its own",
+    "other-team": "in a team source that is not its own (the key team)",
     "deny": "in deny",
     "mode-none": "not in allow",
     "mode-explicit": "not in allow",
@@ -381,6 +383,9 @@ def report_unseen(session: "Session", name: str) -> None:
         f"To see the reason for a skill, run: skill-registry why NAME --personality {quote(shown)}"
     )
 
+
+FEW: Final = 100
+"""Maximum number of skills of a list without results that are read for the reasons."""
 
 _ELSEWHERE: Final = "of other projects"
 REASONS: Final = ("shadowed", "invalid", "quarantined", "yanked", _ELSEWHERE)

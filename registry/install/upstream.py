@@ -37,12 +37,14 @@ class UpstreamDiff(NamedTuple):
     """A unified diff ("" without differences), and two sources that limit an installation.
 
     In the source ``source``, the upstream skill is quarantined. You must sync the source ``fetch``
-    before `pull` can install the version in the diff.
+    before `pull` can install the version in the diff. ``remote`` is the remote source that the
+    skill was compared with, in the version of its pin.
     """
 
     text: str
     source: str | None = None
     fetch: str | None = None
+    remote: str | None = None
 
 
 def diff_upstream(core: Core, name: str) -> UpstreamDiff:
@@ -61,7 +63,7 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
             installed = None if stored.remote else _installed(stored.path)
     if installed is not None and (found := _diff_installed(core, *installed)) is not None:
         return found
-    return UpstreamDiff(_diff_skill(core, name))
+    return _diff_skill(core, name)
 
 
 def _installed(name: str) -> tuple[InstallTarget, str] | None:
@@ -111,10 +113,11 @@ def _diff_installed(core: Core, target: InstallTarget, folder: str) -> UpstreamD
     if stored.quarantined:
         return UpstreamDiff(_diff(here, newest, "here", QUARANTINED), stored.skill.source)
     text = _diff(here, newest, "here", "upstream")
-    return UpstreamDiff(text, fetch=fetch) if text or stored.remote else None
+    remote = stored.skill.source if stored.remote else None
+    return UpstreamDiff(text, fetch=fetch, remote=remote) if text or remote else None
 
 
-def _diff_skill(core: Core, name: str) -> str:
+def _diff_skill(core: Core, name: str) -> UpstreamDiff:
     """Return the diff from a skill of the registry to its upstream."""
     stored = CurrentSkill.of_stored(core, resolve(core.reader, name)).stored
     here = {one.path: one.data for one in content_of(core, stored.skill)}
@@ -123,11 +126,11 @@ def _diff_skill(core: Core, name: str) -> str:
         newest = _newest(core, there, there.skill.origin)
         if newest is None:
             newest = {one.path: one.data for one in content_of(core, there.skill)}
-        return _diff(here, newest, "here", "upstream")
+        return UpstreamDiff(_diff(here, newest, "here", "upstream"), remote=there.skill.source)
     for other in same_name(core.reader, stored.skill.name):
         if other.remote:
             theirs = {one.path: one.data for one in content_of(core, other.skill)}
-            return _diff(here, theirs, "here", other.skill.ref)
+            return UpstreamDiff(_diff(here, theirs, "here", other.skill.ref))
     origin = stored.skill.origin
     if origin is not None:
         reason = f"it is not a source here. To add it, run: skill-registry sync {quote(origin.url)}"

@@ -217,7 +217,7 @@ def update(
     check_ours(core, source)
     # As long as the version is unknown, `pull` installs no skill of this source. So if this process
     # is killed, no lock file has the new pin with the old files.
-    remote = replace(source.remote, ref=ref or None, version=None, fetched_at=None)
+    remote = replace(source.remote, ref=ref or None, version=None)
     home = home_of(source.path, source.name)
     with Checkout.locked(home) as checkout:
         checkout.check_asked(source.remote, source.name, remote)

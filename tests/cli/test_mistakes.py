@@ -177,6 +177,8 @@ def test_all_agents_where_one_is_asked_for_are_listed_by_a_command(library, cli,
     ("group", "typed", "told"),
     [
         ("source", "delete", "'source remove'"),
+        ("proposal", "diff", "'proposal show' ID"),
+        ("proposal", "accept", "'proposal approve' ID"),
         ("trash", "clear", "'trash empty'"),
         ("trash", "restore", "'restore'"),
         ("db", "migrate", "'db upgrade'"),

@@ -234,3 +234,11 @@ def test_a_database_of_a_newer_version_is_status_3(library, cli, database):
     result = cli("list")
     assert result.exit_code == 3
     assert "newer skill-registry" in result.stderr
+
+
+def test_who_adds_reading_to_a_right_that_includes_it_is_told_so(cli, library):
+    for right in ("--approve", "--publish", "--write", "--admin"):
+        ran = cli("token", "create", "eve", "--read", right)
+        assert ran.exit_code == 2
+        assert "The other rights include reading: leave out --read." in ran.stderr
+    assert cli("token", "list").stdout == ""

@@ -254,3 +254,10 @@ def test_who_answers_no_learns_what_the_command_left(cli, upstream, mine, tmp_pa
         assert again.out.endswith("Not installed.\n")
         assert cli("source", "remove", "team").exit_code == 0
     assert not (tmp_path / "to").exists()
+
+
+def test_a_list_without_results_tells_that_a_quarantined_skill_would_match(cli, evil, mine):
+    cli("sync", evil.url)
+    told = "No skills match. 1 that is quarantined would match; --all lists it.\n"
+    assert cli("list", "--security", "error").stderr.startswith(told)
+    assert cli("list", "--security", "error", "--all").stdout.startswith("evil\t")

@@ -309,6 +309,20 @@ def test_a_check_where_nothing_is_installed_says_what_it_looked_for_and_names_ne
         assert "Run it in the folder of your project, or add --to DIR." in error
 
 
+def test_a_diff_without_differences_names_newer_tags(cli, upstream, tag, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tag("v1")
+    cli("sync", f"{upstream.url}#v1")
+    assert cli("diff", "alpha", "--upstream").stderr == "No differences.\n"
+    tag("v2")
+    told = "team is pinned to v1; newer tags: v2. To move to the newest, run: "
+    way = "skill-registry source update team --ref v2"
+    expected = f"No differences.\n{told}{way}\n"
+    assert cli("diff", "alpha", "--upstream").stderr == expected
+    assert cli("pull", "alpha", "--agent", "codex").exit_code == 0
+    assert cli("diff", "alpha", "--upstream").stderr == expected
+
+
 class TestNewPin:
     """A source that moves to another tag: its skills move at once, or nothing does."""
 
@@ -417,3 +431,14 @@ class TestNewPin:
         assert (failed.exit_code, failed.stdout) == (1, "")
         assert "it holds no skill." in failed.stderr
         assert (registry.sources(), registry.list()) == before
+
+    def test_a_pin_to_the_same_commit_changes_only_the_pin(self, registry, upstream, pinned, tag):
+        before = registry.sources()[0].remote
+        tag("v1.0", "refs/tags/v1")
+        after = registry.update_source("team", ref="v1.0").remote
+        assert (after.ref, after.version, after.fetched_at) == (
+            "v1.0",
+            before.version,
+            before.fetched_at,
+        )
+        assert registry.sync().complete

@@ -232,6 +232,8 @@ def create(
     rights = {"write": write, "publish": publish, "approve": approve}
     if may_read == any((admin, *rights.values())):
         message = "Give --read, or --admin, or some of --write, --publish and --approve."
+        if may_read:
+            message = "The other rights include reading: leave out --read."
         raise click.UsageError(message)
     if admin and (personality or source):
         raise click.UsageError("--admin can't be combined with --personality or --source.")

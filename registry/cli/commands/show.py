@@ -17,6 +17,7 @@ from registry.cli.hints import installed_copies, trusting
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
+from registry.cli.source_hints import report_newer_tags
 from registry.model import BY_REMOTE, Origin, Parameter, SkillDetail, SkillFile, Source, record
 from registry.text import quoted
 
@@ -299,7 +300,7 @@ def _write(console: Console, data: bytes) -> None:
     "skill-registry restore code-review --revision 1",
 )
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.names)
-@click.option("--who", is_flag=True, help="Also print with which tool and client it was made.")
+@click.option("--who", is_flag=True, help="Also print the role, tool and client of each change.")
 @options.when_option(
     "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
 )
@@ -322,9 +323,10 @@ def history(
     --who the list has the role, as the server reports it, and the host, tool and client, as they
     report themselves.
 
-    Without NAME, each line is a time, who made the change (the role on a server, else a hyphen),
-    added, changed or removed, and the skill. A sync records a change when it finds it. For changes
-    to sources, rights and tokens, see "db audit".
+    Without NAME, each line is a time, who made the change, added, changed or removed, and the
+    skill. The author is a client or person, the role on a server, or a hyphen if neither is known.
+    A sync records a change when it finds it. For changes to sources, rights and tokens, see "db
+    audit".
     """
     from registry.changes.history import History
 
@@ -386,14 +388,14 @@ def diff(
     from registry.cli.hints import naming_both
     from registry.install.upstream import diff_upstream
 
-    console, quarantined, fetch = session.console, None, None
+    console, quarantined, fetch, remote = session.console, None, None, None
     if upstream and old is not None:
         raise click.UsageError("--upstream can't be combined with revisions or another skill.")
     if isinstance(old, str) and new is not None:
         raise click.UsageError(f"Two revisions are numbers; {old!r} is not a number.")
     if upstream:
         with waiting(console, "asking"):
-            text, quarantined, fetch = diff_upstream(session.registry.core, name)
+            text, quarantined, fetch, remote = diff_upstream(session.registry.core, name)
     elif isinstance(old, str):
         registry = session.registry
         text = registry.compare(options.named(registry, name), options.named(registry, old))
@@ -405,6 +407,9 @@ def diff(
         console.note(f"The upstream version is quarantined. {trusting(quarantined)}", "yellow")
     if not text:
         console.note("No differences.")
+        if remote is not None:
+            known = session.registry.sources(counted=False)
+            report_newer_tags(session, [one for one in known if one.name == remote])
     elif console.is_terminal:
         console.write(console.paint_diff(line) for line in text.splitlines())
     else:
@@ -461,15 +466,24 @@ WHO: Final[Sequence[Column["Revision"]]] = (
     Column("CLIENT", lambda one: one.client or "-"),
 )
 
+
+def _author(one: "RecentChange") -> str:
+    """Return who made a change; on a server, the role that wrote it comes last."""
+    if one.client and one.role:
+        return f"{one.client} ({one.role})"
+    return one.client or one.role or ""
+
+
 CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
-    Column("WHO", lambda one: one.role, only="table"),
-    Column("WHO", lambda one: one.role or "-", only="plain"),
+    Column("WHO", _author, only="table"),
+    Column("WHO", lambda one: _author(one) or "-", only="plain"),
     Column("WHAT", lambda one: one.kind),
     Column("SKILL", lambda one: one.ref, style="bold", cut="middle"),
 )
 
 MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (
+    Column("ROLE", lambda one: one.role or "-"),
     Column("TOOL", lambda one: one.tool or "-"),
     Column("CLIENT", lambda one: one.client or "-"),
 )
