@@ -210,7 +210,7 @@ BATCH, BATCH_CHARACTERS = 400, 8_000_000
 """Maximum number of skills in a stored batch, and maximum number of characters of the batch."""
 
 HELPED_FROM: Final = 2000
-"""Minimum number of new skills for which a second process helps to read skills."""
+"""Minimum number of new skills for which further processes help to read skills."""
 
 PIECE, PIECE_BYTES = 50, 1_000_000
 """Maximum number of skills that a process reads in one step, and maximum number of their bytes."""
@@ -379,8 +379,8 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
         for jobs in _pieces(_jobs(core, plan))
     )
     count = sum(len(part.new) for part in plan.sources)
-    with helping() if count >= HELPED_FROM else nullcontext() as helper:
-        yield from share(pieces, helper)
+    with helping() if count >= HELPED_FROM else nullcontext() as helpers:
+        yield from share(pieces, helpers)
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:

@@ -1,6 +1,6 @@
-"""A large first import, of which another process reads a part: nothing is different but the time.
+"""A large first import, of which other processes read a part: nothing is different but the time.
 
-The process is a real one, and is killed, stopped short of memory and kept from starting.
+The processes are real ones, and are killed, stopped short of memory and kept from starting.
 """
 
 import os
@@ -17,7 +17,7 @@ from registry import Settings, SkillRegistry
 from registry.errors import DatabaseProblem
 from registry.settings import Limits
 from registry.sync import apply, helper
-from registry.sync.helper import Helper
+from registry.sync.helper import Helpers
 from tests.conftest import interpreted, write_skill
 
 COUNT = 60
@@ -67,14 +67,14 @@ def started(monkeypatch):
 def answered(monkeypatch):
     """Count the skills that came from the other process."""
     found = []
-    real = Helper.answer
+    real = Helpers.answer
 
     def answer(self, asked):
         versions = real(self, asked)
         found.append(None if versions is None else len(versions))
         return versions
 
-    monkeypatch.setattr(Helper, "answer", answer)
+    monkeypatch.setattr(Helpers, "answer", answer)
     return found
 
 
@@ -102,13 +102,38 @@ def test_what_another_process_has_read_is_stored_as_if_it_were_read_here(
 
 
 @pytest.mark.file
+@pytest.mark.parametrize("killed", [False, True])
+def test_with_more_cores_more_processes_read(
+    library, tmp_path, started, answered, monkeypatch, killed
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 4, 5, 6, 7})
+    real = Helpers._ask
+    asked = []
+
+    def ask(self, task):
+        asked.append(task)
+        if killed and len(asked) == 4:
+            started[1].kill()
+            started[1].wait()
+        return real(self, task)
+
+    monkeypatch.setattr(Helpers, "_ask", ask)
+    helped = stored(library, tmp_path / "helped.db")
+    assert len(started) == helper.MAX_HELPERS
+    assert all(one.returncode is not None for one in started)
+    assert (sum(filter(None, answered)) > 0) or killed
+    monkeypatch.setattr(apply, "HELPED_FROM", COUNT + 1)
+    assert helped == stored(library, tmp_path / "alone.db")
+
+
+@pytest.mark.file
 @pytest.mark.parametrize(
     "how", ["killed at once", "killed later", "no memory", "silly answer", "something else"]
 )
 def test_what_a_process_that_is_no_more_was_to_read_is_read_here(
     library, tmp_path, started, answered, monkeypatch, how
 ):
-    real = Helper._ask
+    real = Helpers._ask
     asked = []
 
     def ask(self, task):
@@ -118,7 +143,7 @@ def test_what_a_process_that_is_no_more_was_to_read_is_read_here(
             started[0].wait()
         return real(self, task)
 
-    monkeypatch.setattr(Helper, "_ask", ask)
+    monkeypatch.setattr(Helpers, "_ask", ask)
     if how == "no memory":
         short = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1, 1)); serve()"
         monkeypatch.setattr(helper, "_MAIN", helper._MAIN.replace("serve()", short))
@@ -150,7 +175,7 @@ def test_where_no_process_can_be_started_all_is_read_here(
 
 
 def test_who_interrupts_an_import_leaves_no_process_behind(registry, library, started, monkeypatch):
-    real = Helper._ask
+    real = Helpers._ask
     reached = threading.Event()
 
     def ask(self, task):
@@ -162,7 +187,7 @@ def test_who_interrupts_an_import_leaves_no_process_behind(registry, library, st
         assert reached.wait(60)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Helper, "_ask", ask)
+    monkeypatch.setattr(Helpers, "_ask", ask)
     monkeypatch.setattr(apply, "_read", interrupted)
     with pytest.raises(KeyboardInterrupt):
         registry.sync(str(library), name="mine")
@@ -189,10 +214,9 @@ def test_an_import_that_fails_leaves_no_process_behind(registry, library, starte
     assert registry.list().total == 0
 
 
-def test_a_process_whose_parent_is_gone_ends(library):
-    with helper.helping() as second:
-        assert second is not None
-        process = second._process
+def test_a_process_whose_parent_is_gone_ends(started):
+    with helper.helping():
+        (process,) = started
         process.stdin.close()  # as the end of its parent does
         assert process.wait(60) == 0
 
