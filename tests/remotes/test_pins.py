@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from registry.errors import PinMoved, RemoteProblem
+from tests.conftest import write_skill
 from tests.remotes.upstream import checkout_of, edit_json
 
 
@@ -321,6 +322,25 @@ def test_a_diff_without_differences_names_newer_tags(cli, upstream, tag, tmp_pat
     assert cli("diff", "alpha", "--upstream").stderr == expected
     assert cli("pull", "alpha", "--agent", "codex").exit_code == 0
     assert cli("diff", "alpha", "--upstream").stderr == expected
+
+
+def test_a_list_of_versions_tells_how_to_get_those_that_no_sync_has_seen(
+    cli, upstream, root, tag, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    tag("v1.0")
+    upstream.skill("skills/alpha", description="Newer.")
+    upstream.commit()
+    write_skill(root / "own")
+    cli("sync", upstream.url)
+    cli("sync", str(root))
+    listed = cli("version", "list", "alpha")
+    assert listed.exit_code == 0
+    assert listed.stderr.endswith("run: skill-registry pull alpha@LABEL --agent AGENT\n")
+    assert cli("pull", "alpha@1.0", "--agent", "codex").exit_code == 0
+    assert "Sorts letters." in (tmp_path / ".agents/skills/alpha/SKILL.md").read_text()
+    assert "LABEL" not in cli("version", "list", "own").stderr
+    assert cli("version", "list", "alpha", "--json").stderr == ""
 
 
 class TestNewPin:

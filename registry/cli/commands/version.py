@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -10,7 +11,7 @@ from registry.cli import completion, escape, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session, Style
-from registry.errors import SkillNotFound
+from registry.errors import RegistryError, SkillNotFound
 from registry.model import SkillVersion
 
 if TYPE_CHECKING:
@@ -84,8 +85,19 @@ def list_(session: Session, *, name: str) -> None:
     The versions are ordered by SemVer if all labels follow it, else by PEP 440 if all follow that,
     else by time. --json also lists all changes of the state of each version.
     """
-    found = session.registry.versions(options.named(session.registry, name))
+    from registry.catalog.resolve import resolve
+
+    ref = options.named(session.registry, name)
+    found = session.registry.versions(ref)
     emit(session, found, COLUMNS, name=lambda one: one.label, nothing="It has no versions.")
+    with suppress(RegistryError):  # the versions of a removed skill are listed, too
+        stored = resolve(session.registry.core.reader, ref)
+        if stored.remote and not session.as_json:
+            session.console.note(
+                f"The source {escape.line(stored.skill.source)} may have more versions, which no "
+                "sync has seen. To install one, run: skill-registry pull "
+                f"{shlex.quote(escape.line(stored.skill.ref))}@LABEL --agent AGENT"
+            )
 
 
 def _state_options(verb: str) -> Callable[[F], F]:
