@@ -90,7 +90,7 @@ def list_(session: Session, *, name: str) -> None:
     ref = options.named(session.registry, name)
     found = session.registry.versions(ref)
     emit(session, found, COLUMNS, name=lambda one: one.label, nothing="It has no versions.")
-    with suppress(RegistryError):  # the versions of a removed skill are listed, too
+    with suppress(RegistryError):  # a removed skill has versions but no source
         stored = resolve(session.registry.core.reader, ref)
         if stored.remote and not session.as_json:
             session.console.note(
