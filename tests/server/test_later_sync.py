@@ -8,7 +8,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.settings import Settings
-from registry.sync import apply
+from registry.sync import apply, plan
 from tests.conftest import OLD, write_skill
 
 pytestmark = pytest.mark.server
@@ -110,3 +110,18 @@ def test_a_sync_waits_as_often_for_many_edits_as_for_few(address, root, proxy):
             assert len(report.added) + len(report.updated) == count
             waited.append(len(said))
     assert waited[3] <= waited[2] <= MOST, waited
+
+
+def test_each_further_batch_of_edits_takes_three_round_trips(address, root, proxy, monkeypatch):
+    monkeypatch.setattr(apply, "BATCH", 3)
+    monkeypatch.setattr(plan, "BATCH", 3)
+    waited = []
+    with SkillRegistry.open(address, settings=Settings()) as registry:
+        for count, age in ((SKILLS, 4), (3, 5), (9, 6)):
+            for number in range(count):
+                write_skill(root / f"one-{number}", description=f"Edit {age}.", age=OLD + age)
+            with proxy.counting() as said:
+                report = registry.sync(*([] if waited else [str(root)]))
+            assert len(report.added) + len(report.updated) == count
+            waited.append(len(said))
+    assert waited[1] < waited[2] <= waited[1] + 6, waited
