@@ -1016,15 +1016,15 @@ class SkillRegistry:
         Raises `SyncRunning` if another sync runs and ``wait`` is False.
         """
         from registry.install.pull_records import interrupted_targets
-        from registry.remotes.sources import sync
+        from registry.remotes.sources import fetch_and_sync
         from registry.sync.plan import SyncOptions
 
         if not dry_run and interrupted_targets():
-            from registry.install.pull import clear_up
+            from registry.install.pull import finish_interrupted_pulls
 
-            clear_up(self.core)
+            finish_interrupted_pulls(self.core)
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
-        report = sync(
+        report = fetch_and_sync(
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
         )
         if not dry_run and has_approved(self.core.reader):

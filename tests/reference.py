@@ -13,12 +13,12 @@ from typing import Final
 import click
 
 from registry import errors
-from registry.catalog.check import OTHER_RULES, all_codes
+from registry.catalog.check import FOLDER_RULES, all_codes
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, exit_status, root
-from registry.document.autofix import FIXABLE, TIDY_RULES
-from registry.document.findings import CODES
-from registry.document.rules import RULES
+from registry.document.autofix import CHECK_ONLY_RULES, FIXABLE
+from registry.document.findings import PARSER_RULES
+from registry.document.rules import FORMAT_RULES
 from registry.document.security import SECURITY_RULES
 from registry.model import SECURITY_CODES
 from tests.finding_examples import DESCRIBED, found
@@ -163,8 +163,8 @@ def findings() -> str:
     sections = [_FINDINGS]
     for title, chosen in (
         ("Security", codes & SECURITY_CODES),
-        ("Format", codes - SECURITY_CODES - OTHER_RULES.keys()),
-        ("Files and folders", OTHER_RULES.keys() - SECURITY_CODES),
+        ("Format", codes - SECURITY_CODES - FOLDER_RULES.keys()),
+        ("Files and folders", FOLDER_RULES.keys() - SECURITY_CODES),
     ):
         sections += ["", f"## {title}", ""]
         sections.append("\n\n".join(shown[code] for code in sorted(chosen)))
@@ -172,7 +172,7 @@ def findings() -> str:
 
 
 def _meanings(code: str) -> Mapping[str, str]:
-    tables = (CODES, RULES, SECURITY_RULES, TIDY_RULES, OTHER_RULES)
+    tables = (PARSER_RULES, FORMAT_RULES, SECURITY_RULES, CHECK_ONLY_RULES, FOLDER_RULES)
     return {table[code].severity: table[code].meaning for table in tables if code in table}
 
 

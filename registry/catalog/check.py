@@ -24,11 +24,11 @@ from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_p
 from registry.disk.paths import ROOT, is_below, join, position
 from registry.disk.private import is_ours_alone
 from registry.disk.walk import WALK_CODES, RootGone, RootUnreadable, ScannedFolder, Walk
-from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
-from registry.document.findings import CODES, Rule
+from registry.document.autofix import CHECK_ONLY_RULES, is_perhaps_untidy, untidy, untidy_tags
+from registry.document.findings import PARSER_RULES, Rule
 from registry.document.labels import REUSED, reused
 from registry.document.parse import parse_document
-from registry.document.rules import RULES
+from registry.document.rules import FORMAT_RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
 from registry.errors import FindingUnknown, FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic, Source, Value
@@ -40,7 +40,7 @@ from registry.text import is_path
 NEAREST: Final = 4
 """Maximum number of similar codes in the error about an unknown code."""
 
-OTHER_RULES: Final[Mapping[str, Rule]] = {
+FOLDER_RULES: Final[Mapping[str, Rule]] = {
     "changing": Rule("warning", "a file changed every time `check` read it"),
     "document-too-large": Rule("error", "the skill file is larger than `limits.document_bytes`"),
     "link-broken": Rule("warning", "the target of a link does not exist or can't be read"),
@@ -79,7 +79,14 @@ than one skill. The severity of a rule is the usual one; a finding may have anot
 @cache
 def all_codes() -> frozenset[str]:
     """Return the code of every finding that `SkillRegistry.check` can make."""
-    tables = (CODES, RULES, SECURITY_RULES, TIDY_RULES, WALK_CODES, OTHER_RULES)
+    tables = (
+        PARSER_RULES,
+        FORMAT_RULES,
+        SECURITY_RULES,
+        CHECK_ONLY_RULES,
+        WALK_CODES,
+        FOLDER_RULES,
+    )
     return frozenset[str]().union(*tables)
 
 
@@ -432,7 +439,7 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
 
 _UNREVIEWED: Final = Diagnostic(
     "unreviewed",
-    OTHER_RULES["unreviewed"].severity,
+    FOLDER_RULES["unreviewed"].severity,
     "its current files were not approved: they were changed by hand",
     fix="review the files, then publish them again or restore an approved revision",
 )

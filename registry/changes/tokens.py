@@ -54,7 +54,7 @@ class Token(Value):
     approve: bool = False
 
     @property
-    def is_over(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether the token has expired."""
         return self.expires_at is not None and self.expires_at <= utc_now()
 
@@ -155,7 +155,7 @@ class Tokens:
         if row is None or not self._is_ours(row):
             return None
         token = _token(row)
-        if token.is_over:
+        if token.is_expired:
             return None
         self._note_use(token)
         return token

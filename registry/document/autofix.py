@@ -23,7 +23,7 @@ from registry.model import Diagnostic, Document, JsonValue
 
 MARK: Final = b"\xef\xbb\xbf"
 
-TIDY_RULES: Final[Mapping[str, Rule]] = {
+CHECK_ONLY_RULES: Final[Mapping[str, Rule]] = {
     "line-ends-mixed": Rule("info", "some lines end with CR LF, other lines end with LF"),
     "front-matter-spaces": Rule("info", "a `---` line ends with spaces"),
     "tags-spelling": Rule("info", "the tags in the file differ in spelling from the stored tags"),
@@ -34,7 +34,7 @@ FIXABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
     "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
     "yaml-special-character yaml-stray-line yaml-surrogates".split()
-) | set(TIDY_RULES)
+) | set(CHECK_ONLY_RULES)
 """Codes of findings that `autofix` can repair, at least in some cases."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
@@ -75,7 +75,7 @@ class _Step(NamedTuple):
 
 
 def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
-    """Yield the findings of `TIDY_RULES` about a skill file.
+    """Yield the findings of `CHECK_ONLY_RULES` about a skill file.
 
     ``document`` is the parsed file.
     """
@@ -309,4 +309,4 @@ def _name(document: Document, folder_name: str, wanted: IsWanted) -> Iterator[_S
 
 
 def _tidy(code: str, message: str, line: int | None, fix: str) -> Diagnostic:
-    return Diagnostic(code, TIDY_RULES[code].severity, message, line, fix)
+    return Diagnostic(code, CHECK_ONLY_RULES[code].severity, message, line, fix)

@@ -67,7 +67,7 @@ def key_lines(document: Document) -> Mapping[str, int]:
     return lines
 
 
-CODES: Final[Mapping[str, Rule]] = {
+PARSER_RULES: Final[Mapping[str, Rule]] = {
     # Problems of the whole file.
     "empty": Rule("error", "the file has no text"),
     "not-utf8": Rule("error", "the file is not UTF-8"),
@@ -134,4 +134,4 @@ CODES: Final[Mapping[str, Rule]] = {
 
 def finding(code: str, message: str, line: int | None, fix: str) -> Diagnostic:
     """Return the `Diagnostic` for ``code`` at ``line`` of the skill file; the first line is 1."""
-    return Diagnostic(code, CODES[code].severity, message, line, fix)
+    return Diagnostic(code, PARSER_RULES[code].severity, message, line, fix)

@@ -255,7 +255,7 @@ RESERVED_WORDS: Final = ("anthropic", "claude")
 The open specification accepts them.
 """
 
-RULES: Final[Mapping[str, Rule]] = {
+FORMAT_RULES: Final[Mapping[str, Rule]] = {
     "document-case": Rule(
         "warning", "the name of the skill file is neither `SKILL.md` nor `skill.md`"
     ),
@@ -363,7 +363,7 @@ class _Finding(NamedTuple):
 
     def diagnostic(self, lines: Mapping[str, int]) -> Diagnostic:
         line = None if self.key is None else lines.get(self.key)
-        return Diagnostic(self.code, RULES[self.code].severity, self.message, line, self.fix)
+        return Diagnostic(self.code, FORMAT_RULES[self.code].severity, self.message, line, self.fix)
 
 
 def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Finding]:
@@ -488,7 +488,7 @@ def _spelling(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     names = [file.path for file in files if file.path in DOCUMENT_NAMES]
     if names and KNOWN_TO_VALIDATORS.isdisjoint(names):
         message = f"the skill file is called {names[0]}: other clients look for SKILL.md"
-        severity = RULES["document-case"].severity
+        severity = FORMAT_RULES["document-case"].severity
         fix = "rename the file to SKILL.md"
         yield Diagnostic("document-case", severity, message, fix=fix, path=names[0])
 
@@ -510,4 +510,4 @@ def _body(document: Document) -> Iterator[Diagnostic]:
 
 def _advice(code: str, message: str, line: int) -> Diagnostic:
     fix = "move details into files in references/, which agents read only if necessary"
-    return Diagnostic(code, RULES[code].severity, message, line, fix)
+    return Diagnostic(code, FORMAT_RULES[code].severity, message, line, fix)

@@ -28,7 +28,7 @@ from registry.install.content import (
     tree_hash_at,
 )
 from registry.install.lockfile import Locked, Mode
-from registry.install.provenance import Provenance, is_taken, locked, overlap_reason
+from registry.install.provenance import Provenance, is_taken, lock_entry, overlap_reason
 from registry.install.pull_records import InstallRecord, keep_edit
 from registry.install.staging import (
     GroupSwap,
@@ -204,7 +204,7 @@ class InstallPlan:
             if reason := self._refusal(known, skill, install_paths):
                 return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            entry = self._with_known_origin(known, locked(skill, entries, tuple(ids), mode))
+            entry = self._with_known_origin(known, lock_entry(skill, entries, tuple(ids), mode))
             state, lost = self._install(folder, entry, entries, install_paths)
         except (DatabaseProblem, PullRefused):
             raise

@@ -168,7 +168,7 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
     return sorted(usable, key=lambda one: one.skill.name != name)
 
 
-def locked(
+def lock_entry(
     skill: Skill, entries: Sequence[FileContent], ids: tuple[str, ...], mode: Mode
 ) -> Locked:
     """Return the lock entry of a skill with these files, before its folder is written."""

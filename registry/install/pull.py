@@ -372,7 +372,7 @@ def open_transaction(
         pull_records.note_ended(target)
 
 
-def clear_up(core: Core) -> None:
+def finish_interrupted_pulls(core: Core) -> None:
     """Finish or undo all interrupted pulls of this user; running pulls are not affected."""
     for target in pull_records.interrupted_targets():
         if not os.path.isdir(target.path):

@@ -58,7 +58,7 @@ It has a low precedence, so that the source's skills don't shadow the user's own
 """
 
 
-def sync(  # noqa: C901  # first resolve addresses, then store batches
+def fetch_and_sync(  # noqa: C901  # first resolve addresses, then store batches
     core: Core,
     targets: Sequence[str | Address] = (),
     options: SyncOptions = SyncOptions(),  # noqa: B008  # immutable
@@ -613,7 +613,7 @@ def skills_at(
         name = source.name
     else:
         target = source.name if source is not None else asked or address
-        (synced,) = sync(core, [target], wait=True).sources
+        (synced,) = fetch_and_sync(core, [target], wait=True).sources
         name = synced.name
         if synced.outcome != "ok":
             core.warn(f"{name}: {synced.message}")

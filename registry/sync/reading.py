@@ -266,7 +266,7 @@ _CONTAINER: Final = re.compile(
 This is ``skills``, or the skills folder of an agent or a plugin.
 """
 
-_SAID: Final = "name description kind version license author compatibility".split()
+_COPIED_FIELDS: Final = "name description kind version license author compatibility".split()
 """Database columns with the same names as fields of a `Document`."""
 
 
@@ -442,7 +442,7 @@ def make_version(
     created = said.created or (utc_text(min(times)) if times else now)
     front_matter = dump(said.front_matter)
     columns: dict[str, Any] = {
-        **{field: getattr(said, field) for field in _SAID},
+        **{field: getattr(said, field) for field in _COPIED_FIELDS},
         "uid": previous.uid if previous else f"{random.getrandbits(64):016x}",
         "replaces": previous.id if previous else None,
         "source_id": source_id,

@@ -35,7 +35,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import SCOPES, Found, Skill, record
-from registry.remotes.sources import sync
+from registry.remotes.sources import fetch_and_sync
 from registry.sync.plan import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable, quoted
@@ -645,7 +645,7 @@ class NativeToolset(Toolset):
         before = self._view.refs()
         report = SyncReport()
         if chosen or self._view.is_whole or (chosen := self._own()):
-            report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
+            report = fetch_and_sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
         done = record(report) | {"moved": [move.ref for move in report.moved]}
         if before is not None and not dry_run:
             refs = {**before, **(self._view.refs() or {})}

@@ -30,7 +30,7 @@ def test_one_that_is_over_is_known_no_more_but_is_listed(tokens):
     token, shown = tokens.create("anna", lasts=timedelta(seconds=-1))
     assert tokens.known(shown) is None
     assert [one.number for one in tokens.list()] == [token.number]
-    assert tokens.list()[0].is_over
+    assert tokens.list()[0].is_expired
 
 
 def test_one_that_is_revoked_is_gone(tokens):

@@ -174,7 +174,7 @@ def test_an_interrupted_sync_says_that_nothing_was_published(root, skill, cli, m
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("registry.remotes.sources.sync", interrupted)
+    monkeypatch.setattr("registry.remotes.sources.fetch_and_sync", interrupted)
     result = cli("sync", str(root))
     assert result.exit_code == 130
     assert result.stderr.count("\n") == 1

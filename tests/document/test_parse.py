@@ -7,7 +7,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.document.findings import CODES
+from registry.document.findings import PARSER_RULES
 from registry.document.parse import FRONT_MATTER_BYTES, MAX_FINDINGS, parse_document, parse_text
 from registry.model import SEVERITIES
 
@@ -165,7 +165,7 @@ def test_one_kind_of_finding_is_not_repeated_without_end():
 
 
 def test_every_code_has_a_severity_and_a_meaning():
-    for code, rule in CODES.items():
+    for code, rule in PARSER_RULES.items():
         assert code == code.lower().replace("_", "-")
         assert rule.severity in SEVERITIES
         assert rule.meaning
@@ -242,7 +242,9 @@ def sound(document):
     document.text.encode()
     document.name.encode()
     document.description.encode()
-    assert all(CODES[finding.code].severity == finding.severity for finding in document.diagnostics)
+    assert all(
+        PARSER_RULES[finding.code].severity == finding.severity for finding in document.diagnostics
+    )
     assert all(finding.line is None or finding.line >= 1 for finding in document.diagnostics)
     assert document.usable == all(f.severity != "error" for f in document.diagnostics)
     assert document.usable <= bool(document.name and document.description)

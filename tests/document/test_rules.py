@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import rules
-from registry.document.rules import RULES, check_specification, is_strict
+from registry.document.rules import FORMAT_RULES, check_specification, is_strict
 from registry.model import Diagnostic, Document, SkillFile
 
 SOUND = {"name": "tea", "description": "Makes tea."}
@@ -292,7 +292,7 @@ def test_many_missing_references_end_in_a_count():
 
 
 def test_every_code_has_a_meaning_and_no_rule_is_an_error():
-    for code, rule in RULES.items():
+    for code, rule in FORMAT_RULES.items():
         assert code == code.lower().replace("_", "-")
         assert rule.severity in {"warning", "info"}
         assert rule.meaning[0].islower() or rule.meaning.startswith("`")
@@ -320,7 +320,7 @@ VALUES = st.recursive(
 )
 def test_any_document_is_checked_without_an_error(front, body, folder):
     for finding in check(front, body, folder=folder):
-        assert finding.severity == RULES[finding.code].severity
+        assert finding.severity == FORMAT_RULES[finding.code].severity
         assert finding.line is None or finding.line >= 1
 
 

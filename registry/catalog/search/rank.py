@@ -65,12 +65,12 @@ MAX_KNOWN, MAX_LENGTH = 5000, 60
 RANK: Final = 6
 """The constant k of reciprocal rank fusion, k / (k + rank); at rank k, the score is half."""
 
-HEADS, BODIES, LAY, FOREIGN, MEANING = 1.0, 0.8, 1.0, 1.0, 1.0
+HEADS_WEIGHT, BODIES_WEIGHT, LAY_WEIGHT, FOREIGN_WEIGHT, MEANING_WEIGHT = 1.0, 0.8, 1.0, 1.0, 1.0
 """Weight of the first result of each list of matches.
 
-HEADS is the list of matches in names, tags and descriptions. BODIES is the list of matches in
-bodies. LAY and FOREIGN are like HEADS, but with synonyms of everyday words and with translations.
-MEANING has the skills with a similar meaning, with the extra ``semantic``.
+The heads are names, tags and descriptions. The lists for everyday words (lay) and for translations
+(foreign) also are matches in the heads. The last list, skills with a similar meaning, exists only
+with the extra ``semantic``.
 """
 
 _UNKNOWN_PAIR: Final = 0.2
@@ -412,18 +412,18 @@ def rank(
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
-        (HEADS * above, ("heads", in_heads)),
-        (BODIES * below, ("bodies", in_bodies)),
+        (HEADS_WEIGHT * above, ("heads", in_heads)),
+        (BODIES_WEIGHT * below, ("bodies", in_bodies)),
     ]
     if asked.others.lay:
-        questions.append((LAY, ("heads", [*in_heads, *map(Pattern, asked.others.lay)])))
+        questions.append((LAY_WEIGHT, ("heads", [*in_heads, *map(Pattern, asked.others.lay)])))
     if asked.others.foreign:
-        questions.append((FOREIGN, ("heads", list(map(Pattern, asked.others.foreign)))))
+        questions.append((FOREIGN_WEIGHT, ("heads", list(map(Pattern, asked.others.foreign)))))
     ids = None if among is None else among.ids
     lists = reader.index.best(reader, [one for _, one in questions], condition, most, ids)
     scores: dict[int, float] = {}
     weights = [weight for weight, _ in questions]
-    for weight, found in zip((*weights, MEANING), (*lists, near), strict=True):
+    for weight, found in zip((*weights, MEANING_WEIGHT), (*lists, near), strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
     # if the query has only one word, a head with this word contains the whole query

@@ -251,13 +251,13 @@ def _are_tools(found: Any) -> bool:
 def _are_parameters(found: Any) -> bool:
     return isinstance(found, list) and all(
         isinstance(one, dict)
-        and _SAID <= one.keys() <= _SAID | {"default"}
+        and _PARAMETER_KEYS <= one.keys() <= _PARAMETER_KEYS | {"default"}
         and all(isinstance(one[key], str) for key in ("name", "type", "description"))
         for one in found
     )
 
 
-_SAID: Final = {field.name for field in fields(Parameter)} - {"default"}
+_PARAMETER_KEYS: Final = {field.name for field in fields(Parameter)} - {"default"}
 
 _PATHS: Final = frozenset({"skills.folder", "skill_files.path"})
 

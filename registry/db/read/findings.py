@@ -100,12 +100,12 @@ def findings_of(
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
 
 
-CODES: Final = ", ".join(f"'{code}'" for code in sorted(SECURITY_CODES))
+SECURITY_CODES_SQL: Final = ", ".join(f"'{code}'" for code in sorted(SECURITY_CODES))
 """The codes of security findings, as a list for SQL."""
 
 LEVELS: Final = (
     "SELECT skill_id, min(severity) AS level FROM diagnostics WHERE skill_id IS NOT NULL "
-    f"AND severity IN ('error', 'warning') AND code IN ({CODES}) GROUP BY skill_id"
+    f"AND severity IN ('error', 'warning') AND code IN ({SECURITY_CODES_SQL}) GROUP BY skill_id"
 )
 """SELECT for the severity of the worst security finding of each version that has security findings.
 

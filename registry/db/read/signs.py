@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.read.findings import CODES
+from registry.db.read.findings import SECURITY_CODES_SQL
 from registry.db.read.labels import deprecated
 from registry.db.read.skills import near_places
 from registry.model import Skill
@@ -32,7 +32,7 @@ def signs(reader: Reader, skills: Sequence[Skill]) -> Mapping[tuple[str, str], S
     condition, values = near_places(skills)
     counts = ", ".join(
         f"(SELECT count(*) FROM diagnostics d WHERE d.skill_id = s.id AND d.severity = '{severity}'"
-        f" AND d.code IN ({CODES}))"
+        f" AND d.code IN ({SECURITY_CODES_SQL}))"
         for severity in ("error", "warning")
     )
     rows = reader.rows(
