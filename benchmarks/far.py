@@ -25,6 +25,7 @@ from served import print_report  # noqa: E402
 from sqlalchemy import make_url  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
+from registry.db.read.listing import TreeHashes  # noqa: E402
 
 DELAYS = (0, 1, 10)
 EDITS = (0, 400, 5000)
@@ -40,10 +41,7 @@ SYNCS = (
     "\n| edits | round trips | under the lock | 0 ms | 10 ms | processor time of the server |\n"
     "|---:|---:|---:|---:|---:|---:|"
 )
-READS = (
-    "\n| the first page of a list | round trips | median | processor time of the server |\n"
-    "|---|---:|---:|---:|"
-)
+READS = "\n| reading | round trips | median | processor time of the server |\n|---|---:|---:|---:|"
 
 
 def operations(registry: SkillRegistry) -> dict[str, Callable[[int], object]]:
@@ -127,20 +125,26 @@ def _sync_row(proxy: Proxy, registry: SkillRegistry, root: Path, edits: int) -> 
 def _list_rows(
     proxy: Proxy, registry: SkillRegistry, other: SkillRegistry, root: Path
 ) -> Iterator[str]:
-    """List skills when nothing has changed, and after each change that another client made."""
+    """Read when nothing has changed, and after each change that another client made."""
     (root / "other" / "one").mkdir(parents=True)
     (root / "other" / "one" / "SKILL.md").write_text("---\nname: else\ndescription: d\n---\n")
     other.sync(str(root / "other"), name="other")
-    for what in ("nothing has changed", "after a change"):
+    hashes, reader = TreeHashes(), registry.core.reader
+    reads: dict[str, Callable[[], object]] = {
+        "look for changes": reader.version,
+        "the first page of a list": lambda: registry.list(limit=50),
+        "the first page of a list, after a change": lambda: registry.list(limit=50),
+        "the changed skills, after a change": lambda: hashes.read(reader),
+    }
+    for what, read in reads.items():
         taken, spent, counted = [], 0.0, 0
+        read()
         for run in range(LISTS):
-            if what == "after a change":
-                other.update("else", body=f"Run {run}.\n")
-            elif not run:
-                registry.list(limit=50)
+            if what.endswith("after a change"):
+                other.update("else", body=f"Run {run} of {what}.\n")
             before, started = server_time(registry), time.perf_counter()
             with proxy.counting() as said:
-                registry.list(limit=50)
+                read()
             taken.append(time.perf_counter() - started)
             counted = max(counted, len(said))
             spent += server_time(registry) - before
