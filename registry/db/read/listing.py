@@ -748,6 +748,7 @@ class TreeHashes:
                 sql = f"SELECT id FROM skills WHERE live = 1 AND name IN ({marks})"
                 namesakes = reader.rows(sql, sorted(names)) if names else []
                 changed = [*changed, *(one for (one,) in namesakes)]
+            reader.finish()
             now = _hashes(reader, visibility, changed)
         before = self._held if changed is None else _taken(self._held, changed)
         if changed is None:
