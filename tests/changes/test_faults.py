@@ -303,7 +303,7 @@ class TestControls:
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
         monkeypatch.setattr(Swap, "unknown", lambda _: [])
-        monkeypatch.setattr(Swap, "_settle_exchange", lambda *_: None)
+        monkeypatch.setattr(Swap, "_finish_exchange", lambda *_: None)
         monkeypatch.setattr(commit, "publish", blind_publish)
 
         assert any(not edit_survives(here) for _, here in each_edit(world, change))
