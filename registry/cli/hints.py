@@ -1,6 +1,7 @@
 """Hints after errors: the commands that help."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from shlex import quote
@@ -289,6 +290,19 @@ def _installed(error: errors.RegistryError, arguments: Sequence[str]) -> str:
     return ""
 
 
+def _personality(error: errors.RegistryError) -> str:
+    """Return an example of a personality if the settings have none, else ""."""
+    if error.facts["known"] or error.facts["similar"]:
+        return ""
+    name = str(error.facts["name"])
+    name = name if re.fullmatch(r"[a-zA-Z][\w-]*", name) else "NAME"
+    return (
+        "An example, for the settings file that this command names: skill-registry config\n"
+        f"personalities:\n  {name}:\n    skills:\n      global_ingest:\n"
+        f"        mode: tags\n        accept_tags: [{name}]"
+    )
+
+
 def _despite_edits(arguments: Sequence[str]) -> str:
     """Return two commands for the edits that stop `pull --frozen`: to show and to replace them."""
     by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull created
@@ -477,6 +491,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,
     errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),
+    errors.PersonalityNotFound: _personality,
     errors.TrustOutdated: (
         "To see the new files and trust them, run: skill-registry source trust {name}"
     ),

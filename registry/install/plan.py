@@ -388,10 +388,10 @@ class InstallPlan:
                 everywhere = ["--global"] if self._target.is_global else []
                 every = [f"--agent={one}" for one in [*ids, *sharing]]
                 words = ["skill-registry", "pull", *everywhere, "--remove", folder, *every]
+                both = " and ".join(names[one] for one in [*there, *sharing])
                 message = (
-                    f"{' and '.join(names[one] for one in [*there, *sharing])} read the same "
-                    f"folder, {label}, so they have {entry.name} together. "
-                    f"{self._also_read(entry, [*there, *sharing])}To remove it from all of them, "
+                    f"{both} read the same folder, {label}, so they have {entry.name} together. "
+                    f"{self._also_read(entry, [*there, *sharing])}To remove it for {both}, "
                     f"run: {shlex.join(words)}"
                 )
                 raise UsageProblem(message=message)

@@ -105,8 +105,10 @@ class Publisher:
         status, found = self._reply(method, url, body, more, kind)
         if status not in {OK, SEE_OTHER}:
             error = found.get("error")
-            said = error.get("message") if isinstance(error, dict) else None
-            raise RemoteInvalid(url=url, reason=f"it answers {status}: {str(said).rstrip('.')}")
+            refused = RemoteRefused(url=url, status=status)
+            if isinstance(error, dict):
+                refused.add_note(str(error.get("message")))
+            raise refused
         return found
 
     def _reply(

@@ -693,7 +693,7 @@ def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project)
     way = "pull --remove review --agent=cursor --agent=codex"
     assert refused.stderr.endswith(
         "Cursor also reads .claude/skills, so it keeps review as long as Claude Code has it. To "
-        f"remove it from all of them, run: skill-registry {way}\n"
+        f"remove it for Cursor and Codex, run: skill-registry {way}\n"
     )
     assert (project / "skills.lock.json").read_bytes() == lock
     removed = cli(*way.replace("review", "haiku").split())

@@ -68,6 +68,15 @@ def test_remove_forgets_the_skills_and_leaves_the_folder(library, cli):
     assert cli("source", "remove", "mine").exit_code == 1
 
 
+def test_a_source_with_a_new_empty_folder_says_how_to_fill_it(library, cli, tmp_path):
+    (tmp_path / "new").mkdir()
+    ran = cli("source", "update", "mine", "--folder", str(tmp_path / "new"))
+    way = "restore --source mine --missing"
+    assert ran.stderr == f"To write its skills to this folder, run: skill-registry {way}\n"
+    assert cli(*way.split()).exit_code == 0
+    assert (tmp_path / "new" / "haiku" / "SKILL.md").exists()
+
+
 def test_a_source_whose_folder_was_moved_keeps_the_history_of_its_skills(library, cli, tmp_path):
     cli("update", "haiku", "--description", "Other words.")
     cli("source", "update", "mine", "--priority", "7")

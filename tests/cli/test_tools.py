@@ -150,6 +150,15 @@ class TestPersonality:
         assert told["listed"] is False
         assert "rule tag-not-accepted" in told["reasons"][-1]["message"]
 
+    def test_who_has_none_is_shown_an_example_that_works(self, cli, library, tmp_path):
+        ran = cli("list", "--personality", "writing")
+        assert ran.exit_code == 1
+        _, _, example = ran.stderr.partition("skill-registry config\n")
+        path = tmp_path / "copied.yaml"
+        path.write_text(example)
+        seen = cli("--config", str(path), "list", "--personality", "writing", "--format", "names")
+        assert seen.stdout == "haiku\n"
+
     @pytest.fixture
     def finance(self, tmp_path):
         path = tmp_path / "finance.yaml"

@@ -50,6 +50,21 @@ def elsewhere(backup, tmp_path, monkeypatch):
     return "--db", str(home / "registry.db")
 
 
+def test_the_skills_of_a_backup_are_written_to_a_machine_without_their_folder(
+    cli, backup, elsewhere, tmp_path
+):
+    shutil.rmtree(tmp_path / "bob" / "team")
+    restored = cli(*elsewhere, "db", "restore", str(backup))
+    assert "skill-registry source update team --folder DIR\n" in restored.stderr
+    way = "restore --source team --missing"
+    assert f"create the folder, run this command, then: skill-registry {way}\n" in restored.stderr
+    new = tmp_path / "bob" / "new"
+    new.mkdir()
+    assert cli(*elsewhere, "source", "update", "team", "--folder", str(new)).exit_code == 0
+    assert cli(*elsewhere, *way.split()).exit_code == 0
+    assert "Second." in (new / "tea" / "SKILL.md").read_text()
+
+
 def test_a_backup_is_restored_on_another_machine_and_synced(cli, backup, elsewhere, tmp_path):
     restored = cli(*elsewhere, "db", "restore", str(backup))
     assert restored.exit_code == 0

@@ -177,11 +177,16 @@ def restore(session: Session, *, file: str, overwrite: bool) -> None:
         if one.remote is None and not os.path.isdir(one.path):
             name, found = escape.line(one.name), _folder_here(one.path)
             then = f"skill-registry source update {shlex.quote(name)} --folder {found or 'DIR'}"
-            session.console.note(
+            text = (
                 f"{name}: there is no folder {escape.line(one.path)} here, so its skills stay as "
-                f"they are in the backup. If the folder has another place, run: {then}",
-                "yellow",
+                f"they are in the backup. If the folder has another place, run: {then}"
             )
+            if found is None:
+                text += (
+                    "\nTo write its skills to a new folder, create the folder, run this command, "
+                    f"then: skill-registry restore --source {shlex.quote(name)} --missing"
+                )
+            session.console.note(text, "yellow")
     session.console.note(
         "To read the folders and fetch the remote sources, run: skill-registry sync"
     )

@@ -357,7 +357,11 @@ def update(
     if review == "required" and not session.as_json:
         session.console.note("To list the proposals that wait, run: skill-registry proposal list")
     if change["folder"] is not None and not session.as_json:
-        session.console.note(f"To read it, run: skill-registry sync {shlex.quote(shown)}")
+        if source.remote is None and not os.listdir(source.path):
+            way = f"restore --source {shlex.quote(shown)} --missing"
+            session.console.note(f"To write its skills to this folder, run: skill-registry {way}")
+        else:
+            session.console.note(f"To read it, run: skill-registry sync {shlex.quote(shown)}")
     if report is not None:
         report_sources(session, report, hints=not session.as_json)
         if not report.complete:

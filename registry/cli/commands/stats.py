@@ -161,10 +161,11 @@ def copies(session: Session, *, name: str | None) -> None:
     """List copies: skills in several places, and near-duplicates under other names.
 
     "list" shows copies with the same name and files as one. Skills with the same name but different
-    files are sorted by date, newest first. Two skills are near-duplicates if only a few lines
-    differ or their descriptions use the same words. With NAME, only copies of that skill are
-    listed, also those that "pull" installed in this project or for all projects. "diff REF REF"
-    compares two copies.
+    files are sorted by date, newest first. Two skills are near-duplicates if their
+    descriptions are equal, or if most lines, and most words of the descriptions, are the same. If
+    one has only a few lines, only the descriptions are compared. With NAME, only copies of that
+    skill are listed, also those that "pull" installed in this project or for all projects. "diff
+    REF REF" compares two copies.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
