@@ -122,7 +122,8 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
 
     Without --all the list leaves out skills that are invalid or yanked, skills that are shadowed by
     a skill of the same name in a stronger source, and skills of projects that you are not in. In a
-    pipe each line is a ref, a tab and the description.
+    pipe each line is a ref, a tab and the description. The exit status is also 0 if no skill
+    matches, or if nothing was registered yet.
     """
     chosen = options.filters(session, given)
     if agent is not None:
