@@ -93,6 +93,17 @@ def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 when_option: Final = partial(click.option, metavar="WHEN", type=Parsed("when", _when))
+since_option: Final = when_option(
+    "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
+)
+last_option: Final = partial(
+    click.option,
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+)
 until_option: Final = partial(when_option, type=Parsed("when", partial(_when, end=True)))
 tag_option: Final = partial(
     click.option, metavar="TAG", multiple=True, shell_complete=completion.tags

@@ -261,6 +261,11 @@ class Session:
         """True if the output format is JSON."""
         return self.style == "json"
 
+    @property
+    def is_for_people(self) -> bool:
+        """False if the user chose JSON, JSON lines or names as the output format."""
+        return self.style in {None, "table"}
+
     def answer(self, value: object, lines: Iterable[str]) -> None:
         """Print the result of a command: ``value`` as JSON, or ``lines`` of escaped text."""
         if self.as_json:

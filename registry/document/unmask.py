@@ -140,8 +140,9 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
     """Yield names of commands that contain quotes, escapes or line ends, and their plain names."""
     if b"\\" in lower:
         lower = lower.replace(b"\\\r\n", b"\\\\\\").replace(b"\\\n", b"\\\\")
-    if b"$" in lower:
+    if b"$@" in lower:
         lower = lower.replace(b"$@", b"\\\\")
+    if b"${" in lower:
         lower = _EMPTY.sub(lambda match: b"\\" * len(match[0]), lower)
     classes = lower.translate(_CLASSES)
     done = 0

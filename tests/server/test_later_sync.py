@@ -99,29 +99,27 @@ def test_if_another_writer_waits_for_its_skills_a_sync_gives_way_and_then_publis
     assert library.check_database() == []
 
 
-def test_a_sync_waits_as_often_for_many_edits_as_for_few(address, root, proxy):
+def round_trips(address, root, proxy, counts):
+    """Sync edits of these numbers of skills, one after the other; return each sync's round trips."""
     waited = []
     with SkillRegistry.open(address, settings=Settings()) as registry:
-        for count, age in ((SKILLS, 4), (1, 5), (1, 6), (SKILLS, 7)):
+        for age, count in enumerate(counts, 4):
             for number in range(count):
                 write_skill(root / f"one-{number}", description=f"Edit {age}.", age=OLD + age)
             with proxy.counting() as said:
                 report = registry.sync(*([] if waited else [str(root)]))
             assert len(report.added) + len(report.updated) == count
             waited.append(len(said))
+    return waited
+
+
+def test_a_sync_waits_as_often_for_many_edits_as_for_few(address, root, proxy):
+    waited = round_trips(address, root, proxy, (SKILLS, 1, 1, SKILLS))
     assert waited[3] <= waited[2] <= MOST, waited
 
 
 def test_each_further_batch_of_edits_takes_three_round_trips(address, root, proxy, monkeypatch):
     monkeypatch.setattr(apply, "BATCH", 3)
     monkeypatch.setattr(plan, "BATCH", 3)
-    waited = []
-    with SkillRegistry.open(address, settings=Settings()) as registry:
-        for count, age in ((SKILLS, 4), (3, 5), (9, 6)):
-            for number in range(count):
-                write_skill(root / f"one-{number}", description=f"Edit {age}.", age=OLD + age)
-            with proxy.counting() as said:
-                report = registry.sync(*([] if waited else [str(root)]))
-            assert len(report.added) + len(report.updated) == count
-            waited.append(len(said))
+    waited = round_trips(address, root, proxy, (SKILLS, 3, 9))
     assert waited[1] < waited[2] <= waited[1] + 6, waited

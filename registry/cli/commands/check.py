@@ -425,7 +425,7 @@ def command(
         findings = Findings(checked)
     _show(session, checked, findings, whole=every or bool(select))
     found = findings.tallies
-    if session.style in {None, "table"}:
+    if session.is_for_people:
         console.note(summary(findings.skills, found))
         if not targets:
             _note_sources(session, found)

@@ -53,7 +53,7 @@ def config(session: Session) -> None:
     found = [*_global(session), *_of_file(session)]
     emit(session, found, COLUMNS, to_record=lambda one: one._asdict())
     file = _settings_file(session)
-    if session.style in {None, "table"} and not file.exists():
+    if session.is_for_people and not file.exists():
         made = escape.line(str(file))
         session.console.note(f"To change settings, create this YAML file: {made}")
 

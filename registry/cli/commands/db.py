@@ -537,20 +537,11 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     "skill-registry db audit --limit 1000 --json",
     group=command,
 )
-@options.when_option(
-    "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
-)
+@options.since_option
 @click.option(
     "--what", metavar="WORD", help="Only changes with this word: source, version, published, token."
 )
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Show the last N entries.",
-)
+@options.last_option(help="Show the last N entries.")
 @options.format_options
 def audit(session: Session, *, since: str | None, what: str | None, limit: int) -> None:
     """List changes to sources, rights, trust, tokens and history, the latest first.

@@ -343,7 +343,7 @@ def pull(
     again = ["skill-registry", "pull", *where]
     bring = join([*again, *(f"--agent={one}" for one in how.agents)])
     notes = notes_of(session, target, done, bring, dry_run=dry_run)
-    is_read = session.console.is_terminal and session.style in {None, "table"}
+    is_read = session.console.is_terminal and session.is_for_people
     draw = partial(notes.draw, COLUMNS) if is_read else None
     emit(session, listed, COLUMNS, name=lambda one: one.ref, draw=draw)
     if not dry_run:

@@ -165,7 +165,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     if not queries:
         raise click.UsageError("Give a QUERY to search for.")
     if limit is None:
-        height = session.console.height if session.style in {None, "table"} else None
+        height = session.console.height if session.is_for_people else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
     hits = session.registry.search(queries, chosen, limit=limit, **given)
     wanted = matcher(" ".join(queries))

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -301,17 +301,8 @@ def _write(console: Console, data: bytes) -> None:
 )
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.names)
 @click.option("--who", is_flag=True, help="Also print the role, tool and client of each change.")
-@options.when_option(
-    "--since", help="Only changes since this time: 2026-01-31, a timestamp, or an age such as 7d."
-)
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="List the last N changes.",
-)
+@options.since_option
+@options.last_option(help="List the last N changes.")
 @options.format_options
 def history(
     session: Session, *, name: str | None, who: bool, since: str | None, limit: int
@@ -342,7 +333,7 @@ def history(
         )
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone, name)))
-    elif found.revisions[1:] and session.console.is_terminal and session.style in {None, "table"}:
+    elif found.revisions[1:] and session.console.is_terminal and session.is_for_people:
         way = f"skill-registry restore {quote(escape.line(name))} --revision N"
         session.console.note(f"To go back, run: {way}", "dim")
 
@@ -459,12 +450,13 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("TREE HASH", lambda one: one.tree_hash, drop=1),
 )
 
-WHO: Final[Sequence[Column["Revision"]]] = (
-    Column("ROLE", lambda one: one.role or "-"),
-    Column("HOST", lambda one: one.host or "-"),
-    Column("TOOL", lambda one: one.tool or "-"),
-    Column("CLIENT", lambda one: one.client or "-"),
-)
+
+def _maker(fact: str) -> Column[Any]:
+    """Return the column of a fact about who made a change; it has a hyphen for an unknown fact."""
+    return Column(fact.upper(), lambda one: getattr(one, fact) or "-")
+
+
+WHO: Final[Sequence[Column["Revision"]]] = tuple(map(_maker, ("role", "host", "tool", "client")))
 
 
 def _author(one: "RecentChange") -> str:
@@ -482,8 +474,4 @@ CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("SKILL", lambda one: one.ref, style="bold", cut="middle"),
 )
 
-MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (
-    Column("ROLE", lambda one: one.role or "-"),
-    Column("TOOL", lambda one: one.tool or "-"),
-    Column("CLIENT", lambda one: one.client or "-"),
-)
+MADE_WITH: Final[Sequence[Column["RecentChange"]]] = tuple(map(_maker, ("role", "tool", "client")))

@@ -480,7 +480,7 @@ def discover(session: Session, *, project: str, register: bool) -> None:
             "No well-known folder was found. To register any folder, run: skill-registry sync "
             "FOLDER"
         )
-    elif left and session.style in {None, "table"}:
+    elif left and session.is_for_people:
         session.console.note(
             "To register all new folders, run: skill-registry source discover --register\n"
             "Or register and read them one by one:"

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -11,7 +10,7 @@ from registry.cli import completion, escape, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session, Style
-from registry.errors import RegistryError, SkillNotFound
+from registry.errors import SkillNotFound
 from registry.model import SkillVersion
 
 if TYPE_CHECKING:
@@ -86,18 +85,18 @@ def list_(session: Session, *, name: str) -> None:
     else by time. --json also lists all changes of the state of each version.
     """
     from registry.catalog.resolve import resolve
+    from registry.db.read.labels import versions
 
-    ref = options.named(session.registry, name)
-    found = session.registry.versions(ref)
+    reader = session.registry.core.reader
+    stored = resolve(reader, options.named(session.registry, name))
+    found = versions(reader, stored.uid)
     emit(session, found, COLUMNS, name=lambda one: one.label, nothing="It has no versions.")
-    with suppress(RegistryError):  # a removed skill has versions but no source
-        stored = resolve(session.registry.core.reader, ref)
-        if stored.remote and not session.as_json:
-            session.console.note(
-                f"The source {escape.line(stored.skill.source)} may have more versions, which no "
-                "sync has seen. To install one, run: skill-registry pull "
-                f"{shlex.quote(escape.line(stored.skill.ref))}@LABEL --agent AGENT"
-            )
+    if stored.remote and not session.as_json:
+        session.console.note(
+            f"The source {escape.line(stored.skill.source)} may have more versions, which no "
+            "sync has seen. To install one, run: skill-registry pull "
+            f"{shlex.quote(escape.line(stored.skill.ref))}@LABEL --agent AGENT"
+        )
 
 
 def _state_options(verb: str) -> Callable[[F], F]:
