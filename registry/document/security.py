@@ -8,8 +8,9 @@ severity ``info``.
 
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOUR_RULES
@@ -24,9 +25,9 @@ __all__ = [
     "Texts",
     "check_file",
     "check_security",
+    "check_text",
     "is_about_defence",
     "is_text",
-    "kind_of",
 ]
 
 MAX_LINES: Final = 5
@@ -62,12 +63,24 @@ _LETTERS: Final = bytes(byte if chr(byte) in string.ascii_lowercase else 32 for 
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
-def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
-    """Yield the suspicious passages in ``document`` and in the names of its ``files``."""
+CheckText: TypeAlias = Callable[[str, Kind], Iterable[Diagnostic]]
+"""Returns the findings in a text, as `check_text` does."""
+
+
+def check_security(
+    document: Document,
+    *,
+    files: Sequence[SkillFile],
+    check: CheckText | None = None,
+) -> Iterator[Diagnostic]:
+    """Yield the suspicious passages in ``document`` and in the names of its ``files``.
+
+    ``check`` is called instead of `check_text`, for example to use its cached result.
+    """
     yield from _check_declared(document)
     yield from _check_files(files)
     defending = is_about_defence(document.name, document.description)
-    yield from _findings(document.text, Kind(defending=defending), None)
+    yield from (check or check_text)(document.text, Kind(defending=defending))
 
 
 def kind_of(path: str, *, defending: bool) -> Kind:
@@ -80,18 +93,20 @@ def kind_of(path: str, *, defending: bool) -> Kind:
     return Kind(prose=prose, document=False, defending=defending)
 
 
-def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
+def check_file(
+    path: str, data: bytes, *, defending: bool, check: CheckText | None = None
+) -> Iterator[Diagnostic]:
     """Yield findings about suspicious passages in a supporting file, if the file is text.
 
-    ``defending`` tells whether the skill is about attacks and defence (`is_about_defence`). The
-    findings depend only on ``data`` and on the result of `kind_of`. The findings contain ``path``,
-    which has no other effect.
+    ``defending`` tells whether the skill is about attacks and defence (`is_about_defence`).
+    ``check`` is used as in `check_security`.
     """
     if not is_text(path, data):
         return
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8"
-    text = data.decode(encoding, "replace")
-    yield from _findings(text, kind_of(path, defending=defending), path)
+    kind = kind_of(path, defending=defending)
+    for finding in (check or check_text)(data.decode(encoding, "replace"), kind):
+        yield replace(finding, path=path)
 
 
 def is_text(path: str, data: bytes) -> bool:
@@ -148,7 +163,8 @@ def is_about_defence(name: str, description: str) -> bool:
     return not said.isascii() and any(word in said for word in threats.ABOUT_DEFENCE_ELSEWHERE)
 
 
-def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
+def check_text(text: str, kind: Kind) -> Iterator[Diagnostic]:
+    """Yield the suspicious passages in one text; these findings have no path."""
     places: dict[str, list[Passage]] = {}
     for place in scan(text, kind):
         places.setdefault(place.code, []).append(place)
@@ -164,7 +180,7 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
         message = first.what + more
         if not real:
             message += "; probably quoted as an example"
-        yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
+        yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix)
 
 
 def _hidden(places: Mapping[str, Sequence[Passage]]) -> Passage | None:

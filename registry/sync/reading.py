@@ -4,7 +4,8 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from stat import S_IXUSR
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -17,13 +18,14 @@ from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
 from registry.document.fields import may_name_needs
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
+from registry.document.scan import Kind
 from registry.document.security import (
     CONTENT_CODES,
     Texts,
     check_file,
     check_security,
+    check_text,
     is_about_defence,
-    kind_of,
 )
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Document, Severity, SkillFile, record
@@ -90,7 +92,6 @@ def signed(inode: int) -> int:
 MOST: Final = 10_000
 """Maximum number of files whose results `Recent` caches; the oldest results are dropped first."""
 
-_Key: TypeAlias = tuple[object, ...]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -99,19 +100,17 @@ class Recent:
     """A cache of the files that were checked and stored since the current sync or check began."""
 
     def __init__(self) -> None:
-        self._found: dict[_Key, Sequence[Diagnostic]] = {}
+        self._found: dict[tuple[str | None, Kind], Sequence[Diagnostic]] = {}
         self._stored: dict[str, None] = {}
 
-    def found(self, key: _Key) -> Sequence[Diagnostic] | None:
-        """Return the cached findings in a file, without the file's path.
-
-        Returns None if the findings aren't cached.
-        """
-        return self._found.get(key)
-
-    def note_found(self, key: _Key, findings: Sequence[Diagnostic]) -> None:
-        """Cache the findings in a file."""
-        _put(self._found, key, findings)
+    def findings(self, content_hash: str | None, text: str, kind: Kind) -> Sequence[Diagnostic]:
+        """Return the findings in the text of a file, without the file's path."""
+        key = content_hash, kind
+        found = self._found.get(key)
+        if found is None:
+            found = list(check_text(text, kind))
+            _put(self._found, key, found)
+        return found
 
     def is_stored(self, content_hash: str) -> bool:
         """Tell whether a file with this hash was already handed over for storage."""
@@ -367,7 +366,8 @@ def _steps(
         findings.extend(_unsaid(broken, usable, found))
     yield None
     if usable:
-        findings.extend(_unsaid(check_security(usable, files=files), usable, found))
+        check = partial(recent.findings, hashes.get(found.document or ""))
+        findings.extend(_unsaid(check_security(usable, files=files, check=check), usable, found))
     yield None
     if usable:
         findings.extend(_check_texts(texts, usable, recent))
@@ -403,22 +403,10 @@ def _unsaid(
 
 def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[Diagnostic]:
     defending = is_about_defence(document.name, document.description)
-    for path, (content_hash, text) in texts.kept.items():
-        yield from _check_once(recent, path, content_hash, text, defending)
+    for path, (content_hash, data) in texts.kept.items():
+        check = partial(recent.findings, content_hash)
+        yield from check_file(path, data, defending=defending, check=check)
     yield from texts.unchecked()
-
-
-def _check_once(
-    recent: Recent, path: str, content_hash: str, text: bytes, defending: bool
-) -> Sequence[Diagnostic]:
-    """Check a supporting file, or use the findings in another file with the same bytes again."""
-    key = content_hash, kind_of(path, defending=defending)
-    found = recent.found(key)
-    if found is None:
-        found = list(check_file(path, text, defending=defending))
-        recent.note_found(key, found)
-        return found
-    return [replace(finding, path=path) for finding in found]
 
 
 def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:

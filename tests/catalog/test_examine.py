@@ -26,9 +26,9 @@ def looked(monkeypatch):
     """Note the names of the skills that are looked through for harm."""
     names, real = [], reading.check_security
 
-    def look(document, *, files):
+    def look(document, **others):
         names.append(document.name)
-        return real(document, files=files)
+        return real(document, **others)
 
     monkeypatch.setattr(reading, "check_security", look)
     return names

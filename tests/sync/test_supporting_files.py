@@ -1,9 +1,11 @@
 """What supporting files say is found when they are read, kept while they stay, judged anew by rules."""
 
 import os
+import shutil
 
 import pytest
 
+from registry.document.scan import Kind
 from registry.sync import reading
 from registry.sync.reading import Recent
 from tests.conftest import OLD, write_skill
@@ -127,21 +129,43 @@ class TestUnchanged:
 def test_copies_of_a_file_are_looked_through_once_and_each_is_told_of(
     registry, root, skill, monkeypatch
 ):
-    looked, real = [], reading.check_file
+    looked, real = [], reading.check_text
 
-    def look(path, data, *, defending):
-        looked.append((path, defending))
-        return real(path, data, defending=defending)
+    def look(text, kind):
+        looked.append(text)
+        return real(text, kind)
 
-    monkeypatch.setattr(reading, "check_file", look)
+    monkeypatch.setattr(reading, "check_text", look)
     (skill("alpha") / "run.sh").write_text(ATTACK)
     (skill("beta") / "again.sh").write_text(ATTACK)
     registry.sync(str(root), name="mine")
-    assert len(looked) == 1
+    assert looked.count(ATTACK) == 1
     assert stored(registry) == [FOUND]
     assert stored(registry, "beta") == [("reverse-shell", "error", "again.sh", 2)]
     by_name = {one.name: [f.path for f in one.findings] for one in registry.check()}
     assert by_name == {"alpha": ["run.sh"], "beta": ["again.sh"]}
+
+
+def test_copies_of_a_document_are_looked_through_once_and_each_is_told_of(
+    registry, tmp_path, skill, monkeypatch
+):
+    """Many people have the same skill in the folders of several agents."""
+    looked, real = [], reading.check_text
+
+    def look(text, kind):
+        looked.append(text)
+        return real(text, kind)
+
+    monkeypatch.setattr(reading, "check_text", look)
+    first = skill("alpha", body=f"Run this:\n{ATTACK}")
+    shutil.copytree(first, tmp_path / "others" / "alpha")
+    registry.sync(str(first.parent), str(tmp_path / "others"))
+    assert len(looked) == 1
+    told = registry.core.reader.rows(
+        "SELECT code, severity, path, line FROM diagnostics WHERE code = 'reverse-shell'"
+    )
+    assert len(told) == 2
+    assert told[0] == told[1]
 
 
 def test_a_copy_is_judged_by_its_own_name_and_by_what_its_skill_is_about(registry, root, skill):
@@ -173,9 +197,11 @@ def test_each_copy_of_a_file_can_be_had_again(registry, root, skill):
 
 def test_what_was_met_of_late_is_bounded(monkeypatch):
     monkeypatch.setattr(reading, "MOST", 3)
+    looked: list[str] = []
+    monkeypatch.setattr(reading, "check_text", lambda text, _: looked.append(text) or ())
     known = Recent()
-    for number in range(5):
-        known.note_found((number,), ())
-        known.note_stored([str(number)])
-    assert [known.found((number,)) for number in range(5)] == [None, None, (), (), ()]
-    assert [known.is_stored(str(number)) for number in range(5)] == [False, False, True, True, True]
+    for text in "0123443210":
+        known.findings(text, text, Kind())
+    known.note_stored("01234")
+    assert "".join(looked) == "0123410"
+    assert [known.is_stored(text) for text in "01234"] == [False, False, True, True, True]
