@@ -299,7 +299,8 @@ def _personality(error: errors.RegistryError) -> str:
     return (
         "An example, for the settings file that this command names: skill-registry config\n"
         f"personalities:\n  {name}:\n    skills:\n      global_ingest:\n"
-        f"        mode: tags\n        accept_tags: [{name}]"
+        f"        mode: tags\n        accept_tags: [{name}]\n"
+        "        # Tags don't limit sources of scope team; this example doesn't show their skills."
     )
 
 

@@ -345,7 +345,7 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: Found | N
 _UNSEEN: Final[Mapping[str, str]] = {
     "tag-not-accepted": "without an accepted tag",
     "tag-rejected": "with a rejected tag",
-    "other-team": "in a team source that is not its own (the key team)",
+    "other-team": "in a source of scope team",
     "deny": "in deny",
     "mode-none": "not in allow",
     "mode-explicit": "not in allow",
@@ -359,14 +359,21 @@ _UNSEEN: Final[Mapping[str, str]] = {
 """Which skills a personality doesn't see, by the code of the rule in `decide`."""
 
 
-def report_unseen(session: "Session", name: str) -> None:
-    """Explain on stderr why a personality sees no skill; print nothing if it sees some."""
+def report_personality(session: "Session", name: str) -> None:
+    """Explain on stderr why a personality sees no skill, or a team source despite its tags."""
     from registry.catalog.visibility.decisions import Decided, personality
 
     registry = session.registry
     chosen = personality(registry.core.settings, name)
-    rules = Decided.of(registry.core.reader, chosen).rules()
-    if not rules or any(visible for _, visible, _ in rules):
+    accepted = sorted(chosen.global_ingest.accept_tags)
+    if not (rules := Decided.of(registry.core.reader, chosen).rules()):
+        return
+    if any(visible for _, visible, _ in rules):
+        if accepted and any(rule == "team" for rule, *_ in rules):
+            session.console.note(
+                f"It also sees all skills of the source {escape.line(str(chosen.team))}, because "
+                "accept_tags doesn't limit a team source."
+            )
         return
     total = sum(count for *_, count in rules)
     reasons = [f"{count:,} {_UNSEEN.get(rule, rule)}" for rule, _, count in rules]
@@ -375,10 +382,15 @@ def report_unseen(session: "Session", name: str) -> None:
         f"The personality {shown} sees none of the {formatting.count(total, 'skill')}: "
         f"{formatting.listed(reasons)}."
     )
-    if accepted := sorted(chosen.global_ingest.accept_tags):
+    if accepted:
         counts = {one.value: one.count for one in registry.tags()}
         some = ", ".join(f"{escape.line(tag)} ({counts.get(tag, 0):,})" for tag in accepted)
-        session.console.note(f"It accepts the tags (with the number of their skills): {some}.")
+        session.console.note(f"Skills of all sources with a tag that it accepts: {some}.")
+    if any(rule == "other-team" for rule, *_ in rules):
+        session.console.note(
+            "Tags don't limit a source of scope team: the key team: NAME shows all its skills. To "
+            "limit it by tags, run: skill-registry source update NAME --scope community"
+        )
     session.console.note(
         f"To see the reason for a skill, run: skill-registry why NAME --personality {quote(shown)}"
     )

@@ -245,10 +245,9 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
     if personality is None:
         return found
     seen = session.registry.seen_by(personality, found)
-    if not seen.ids:
-        from registry.cli.listing import report_unseen
+    from registry.cli.listing import report_personality
 
-        report_unseen(session, personality)
+    report_personality(session, personality)
     return seen
 
 

@@ -169,7 +169,7 @@ class TestPersonality:
     UNSEEN = (
         "The personality finance sees none of the 3 skills: 2 with a rejected tag and 1 without "
         "an accepted tag.\n"
-        "It accepts the tags (with the number of their skills): finance (0), forms (2).\n"
+        "Skills of all sources with a tag that it accepts: finance (0), forms (2).\n"
         "To see the reason for a skill, run: skill-registry why NAME --personality finance\n"
     )
 
@@ -204,18 +204,25 @@ class TestPersonality:
         result = cli(*config, "tools", "call", "--personality", "writer", "list_skills")
         assert json.loads(result.stdout)["total"] == 1
 
+    TAGS_AND_A_TEAM = "It also sees all skills of the source mine, because accept_tags"
+
     @pytest.mark.parametrize("team", ["", "mine"])
     def test_a_token_for_tags_and_a_team_source_is_said_to_show_all_of_it(
         self, cli, library, tmp_path, team
     ):
         path = tmp_path / "team.yaml"
         path.write_text(SETTINGS + (f"    team: {team}\n" if team else ""))
+        assert cli("source", "update", "mine", "--scope", "team").exit_code == 0
         made = cli(
             *("--config", str(path), "token", "create", "anna"), "--read", "--personality", "writer"
         )
         assert made.exit_code == 0, made.output
-        told = "It also shows all skills of the source mine" in made.stderr
-        assert told is bool(team)
+        assert (self.TAGS_AND_A_TEAM in made.stderr) is bool(team)
+        listed = cli("--config", str(path), "list", "--personality", "writer")
+        assert (self.TAGS_AND_A_TEAM in listed.stderr) is bool(team)
+        assert (listed.stdout != "") is bool(team)
+        limited = "To limit it by tags, run: skill-registry source update NAME --scope community"
+        assert (limited in listed.stderr) is not bool(team)
 
     def test_an_unknown_one_suggests_the_nearest(self, cli, library, config):
         for command in (("list",), ("prompt",), ("tools", "call", "list_skills"), ("why", "haiku")):

@@ -10,7 +10,7 @@ import click
 
 from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
-from registry.cli.listing import Column, emit, report_unseen
+from registry.cli.listing import Column, emit, report_personality
 from registry.cli.session import Console, Session
 from registry.db.read.listing import Filters
 
@@ -182,15 +182,18 @@ def _length(text: str) -> timedelta | None:
 
 @click.group(
     cls=Group,
-    examples=("skill-registry token create anna --read", "skill-registry token list"),
+    examples=(
+        "skill-registry token create anna --read --source team",
+        "skill-registry token list",
+    ),
 )
 def token() -> None:
     """Manage the access tokens of the web catalogue and /mcp."""
 
 
 @session_command(
-    "skill-registry token create anna --read",
-    "skill-registry token create ci --read --source team --expires 30d",
+    "skill-registry token create anna --read --source team",
+    "skill-registry token create ci --read --expires 30d",
     "skill-registry token create agent --write --personality coder",
     "skill-registry token create bob --publish --source team",
     group=token,
@@ -227,6 +230,8 @@ def create(
 ) -> None:
     """Create a token and print it once.
 
+    Without --source or --personality, the token is for all sources, also the personal ones.
+
     Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
     rights = {"write": write, "publish": publish, "approve": approve}
@@ -250,12 +255,6 @@ def create(
             "A server reads the personalities only when it starts. If you have added "
             f"{escape.line(personality)} since then, restart 'skill-registry serve'."
         )
-        chosen = session.registry.core.settings.personalities.get(personality)
-        if chosen and chosen.team and chosen.global_ingest.accept_tags:
-            session.console.note(
-                f"It also shows all skills of the source {escape.line(chosen.team)}, because "
-                "accept_tags doesn't limit a team source."
-            )
     elif source is None and not admin:
         _report_reach(session, token)
     if personality is not None or source is not None:
@@ -263,7 +262,7 @@ def create(
 
 
 def _report_sight(session: Session, personality: str | None, source: str | None) -> None:
-    """If a token with these limits shows no skill now, print this and the reason."""
+    """If a token with these limits shows no skill now, print this, and explain its personality."""
     from registry.catalog.browse import Browse
 
     registry = session.registry
@@ -271,12 +270,11 @@ def _report_sight(session: Session, personality: str | None, source: str | None)
     if not known:
         return
     view = Browse(registry.core, personality, source)
-    if view.list(Filters(), sort="name", reverse=False, limit=1, offset=0).total:
-        return
-    where = "" if source is None else f" of the source {escape.line(source)}"
-    session.console.note(f"The token shows no skill{where} now.", "yellow")
+    if not view.list(Filters(), sort="name", reverse=False, limit=1, offset=0).total:
+        where = "" if source is None else f" of the source {escape.line(source)}"
+        session.console.note(f"The token shows no skill{where} now.", "yellow")
     if personality is not None:
-        report_unseen(session, personality)
+        report_personality(session, personality)
 
 
 def _report_reach(session: Session, token: "Token") -> None:
@@ -305,8 +303,8 @@ def list_(session: Session) -> None:
 
     The time of the last use may be up to ten minutes old.
 
-    A token is valid only for the user who created it, and for a database at the same path or
-    address. In a backup that you restored to another path, no token is valid.
+    A token is valid only while the user who created it runs the server, and for a database at the
+    same path or address. In a backup that you restored to another path, no token is valid.
     """
     tokens = session.registry.tokens()
     emit(session, tokens.list(), COLUMNS, name=lambda one: one.name, nothing="No tokens.")

@@ -17,13 +17,14 @@ from registry.db.interface import (
 )
 from registry.db.read.skills import FROM
 
-RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
-"""SQL for the rank of a match in each index; the best match has the lowest rank.
+WEIGHTS: Final = (4.0, 2.0, 1.0)
+"""Weights of a match in the name, the tags and the description."""
 
-The numbers are the weights of name, tags and description.
-"""
-
-_NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
+RANKS: Final = {
+    "heads": f"bm25(search_heads, {', '.join(map(str, WEIGHTS))})",
+    "bodies": "bm25(search_bodies)",
+}
+"""SQL for the rank of a match in each index; the best match has the lowest rank."""
 
 _SATURATED, _LENGTH = 1.2, 0.75
 """The constants k1 and b of BM25; FTS5 uses the same values."""
@@ -224,7 +225,7 @@ def _texts(
     if place == "heads":
         sql = f"SELECT id, name, tags, description FROM skills WHERE id {reader.in_json_array}"
         return {
-            version: ((_NAME, a.lower()), (_TAGS, b.lower()), (_DESCRIPTION, c.lower()))
+            version: tuple(zip(WEIGHTS, (a.lower(), b.lower(), c.lower()), strict=True))
             for version, a, b, c in reader.rows(sql, chosen)
         }
     sql = (
