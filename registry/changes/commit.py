@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from registry.catalog.copies import copies_of
 from registry.changes.finish import Change, finish_all, recover, sweep
 from registry.changes.signer import new_numbers
-from registry.changes.state import EVENT, OWNER, RECORD, ChangeContext, open_swap, refusal
+from registry.changes.state import EVENT_FILE, OWNER, RECORD, ChangeContext, open_swap, refusal
 from registry.core import Core
 from registry.db.audit_context import current_context
 from registry.db.read.journal import JournalEntry, Kind
@@ -153,7 +153,7 @@ def _sign(context: ChangeContext, entry: JournalEntry) -> None:
             # Another process may make this change during recovery, and that process doesn't know
             # the user.
             told = {"event": who.event, "by": who.client}
-            context.signer.write(Place(operation, EVENT), "event", entry.id, told)
+            context.signer.write(Place(operation, EVENT_FILE), "event", entry.id, told)
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
     context.state.ops.sync()

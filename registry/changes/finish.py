@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from registry.changes.signer import Signer, new_numbers, signed
 from registry.changes.state import (
-    EVENT,
+    EVENT_FILE,
     META,
     OWNER,
     RECORD,
@@ -207,7 +207,7 @@ def _event(context: ChangeContext, entry: JournalEntry) -> Mapping[str, Any] | N
     if operation is None:
         return None
     with operation:
-        return context.signer.read(Place(operation, EVENT), "event", entry.id)
+        return context.signer.read(Place(operation, EVENT_FILE), "event", entry.id)
 
 
 def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:

@@ -42,7 +42,7 @@ OWNER: Final = "owner"
 RECORD: Final = "record"
 """Name of the file in an operation's folder that records the planned change."""
 
-EVENT: Final = "event"
+EVENT_FILE: Final = "event"
 """Name of the file in an operation's folder with the values for the audit log."""
 
 META: Final = "meta.json"

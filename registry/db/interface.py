@@ -325,7 +325,7 @@ class Writer(ABC):
 
 T = TypeVar("T")
 
-MAX_REMEMBERED: Final = 50
+MAX_CACHED_RESULTS: Final = 50
 """Maximum number of results in the cache of one thread (see `Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
@@ -625,7 +625,7 @@ class Reader(ABC):
         if found is None or found[0] != version:
             found = version, load(self)
         memory[name] = found
-        while len(memory) > MAX_REMEMBERED:  # the first has been unused for the longest time
+        while len(memory) > MAX_CACHED_RESULTS:  # the first has been unused for the longest time
             del memory[next(iter(memory))]
         return found[1]
 

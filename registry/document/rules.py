@@ -295,7 +295,7 @@ FORMAT_RULES: Final[Mapping[str, Rule]] = {
 }
 """Every code of this module, with its severity and meaning."""
 
-SAID_BY: Final[Mapping[str, frozenset[str]]] = {
+REPORTED_BY_PARSER: Final[Mapping[str, frozenset[str]]] = {
     "name-missing": frozenset({"empty", "name-missing"}),
     "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
 }
@@ -343,7 +343,9 @@ def check_specification(
         *_version(document.version, others),
     ]
     said = {finding.code for finding in document.diagnostics}
-    found = [finding for finding in found if said.isdisjoint(SAID_BY.get(finding.code, ()))]
+    found = [
+        finding for finding in found if said.isdisjoint(REPORTED_BY_PARSER.get(finding.code, ()))
+    ]
     if found:
         lines = key_lines(document)
         for finding in found:

@@ -25,7 +25,7 @@ from registry.sync.reading import content_now, hash_files, is_current, is_same, 
 from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
-MAX_REMEMBERED = 20_000
+MAX_CACHED_SCANS = 20_000
 
 WITHDRAWN: Final = " was withdrawn: "
 """Part of the sentence of the report about a withdrawn version, before the reason."""
@@ -94,8 +94,8 @@ class SourcePlan:
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
-        """Cache the scan of a folder, unless the cache already has `MAX_REMEMBERED` scans."""
-        if len(self.seen_folders) < MAX_REMEMBERED:
+        """Cache the scan of a folder, unless the cache already has `MAX_CACHED_SCANS` scans."""
+        if len(self.seen_folders) < MAX_CACHED_SCANS:
             self.seen_folders[found.folder] = found
 
     def look(self, folder: str) -> ScannedFolder | None:
@@ -396,14 +396,16 @@ def make_plan(
         removed += [one for one in lost if one.id in theirs]
         lost = [one for one in lost if one.id not in theirs]
         had = len(leaving[part.source.id]) - len(theirs)
-        if _is_held(part, lost, had, prune=options.allow_prune):
+        if _keeps_lost(part, lost, had, prune=options.allow_prune):
             part.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost
     return Plan(parts, moves, removed, became_links)
 
 
-def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
+def _keeps_lost(
+    part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool
+) -> bool:
     """Decide whether stored skills stay in the catalogue if the sync no longer finds them.
 
     Records the reason in ``part.outcome`` and ``part.message``. If the source can't be read, the

@@ -454,7 +454,7 @@ class NativeToolset(Toolset):
         return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(self._tools)}.")
 
     def _run(self, tool: str, arguments: Any) -> Json:
-        arguments = _said(tool, arguments)
+        arguments = _without_empty(tool, arguments)
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
@@ -700,7 +700,7 @@ class NativeToolset(Toolset):
         return [one.name for one in sources if one.enabled and one.host == self._core.host]
 
 
-def _said(tool: str, arguments: Any) -> Any:
+def _without_empty(tool: str, arguments: Any) -> Any:
     """Return the arguments without empty filters and empty source names.
 
     Some frameworks send these in place of missing arguments.

@@ -207,7 +207,7 @@ class BackendTests:
         assert (both(), len(made)) == ([["one"]] * 3, 4)
 
     def test_only_so_much_is_remembered(self, backend, monkeypatch):
-        monkeypatch.setattr("registry.db.interface.MAX_REMEMBERED", 2)
+        monkeypatch.setattr("registry.db.interface.MAX_CACHED_RESULTS", 2)
         made = []
         for name in ("a", "b", "a", "b", "c", "c", "a"):
             backend.reader.remembered(name, lambda _, name=name: made.append(name))

@@ -79,7 +79,7 @@ class TestRead:
         assert reads.taken() == []
 
     def test_a_touched_skill_that_vanishes_disturbs_nothing(self, registry, alpha, monkeypatch):
-        monkeypatch.setattr("registry.sync.plan.MAX_REMEMBERED", 0)
+        monkeypatch.setattr("registry.sync.plan.MAX_CACHED_SCANS", 0)
         os.utime(alpha / "notes.md", (OLD + 9, OLD + 9))
 
         def vanish(doing, *_):

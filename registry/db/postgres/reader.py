@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from registry.db.forks import reopen_in_child
-from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
+from registry.db.interface import MAX_CACHED_RESULTS, Reader, Select, State, storable
 from registry.db.postgres.dialect import (
     FACTS,
     REVISION,
@@ -206,7 +206,7 @@ class PostgresReader(Reader):
         counting = _COUNTING.format(count[0]), [version, *count[1]]
         rows, ((now, found),), *told = self.many([page, counting, *([along] if along else [])])
         if now != version:
-            if len(counted) >= MAX_REMEMBERED:
+            if len(counted) >= MAX_CACHED_RESULTS:
                 counted.clear()
             total = int(found)
             counted[key] = now, total
