@@ -145,18 +145,23 @@ class History:
                 return self._content(chosen, file)
         raise ContentMissing(name=self.name, number=number, path=path or "SKILL.md")
 
-    def diff(self, old: int | None = None, new: int | None = None) -> str:
+    def diff(self, old: int | None = None, new: int | None = None, *, named: bool = False) -> str:
         """Return a unified diff of all files: of the last change, or between two revisions.
 
         If only ``old`` is given, compare it with the current revision. If only ``new`` is given,
-        compare it with the revision before it. If there is only one revision, the diff is empty.
+        compare it with the revision before it. If there is only one revision, the diff is empty. If
+        ``named``, the header of each file contains the skill's name.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
             before: Revision | None = self.revision(old)
         else:
             before = self.before(after.number)
-        return "" if before is None else "".join(self._differences(before, after))
+        if before is None:
+            return ""
+        of = f"{self.name}, " if named else ""
+        sides = [f"{of}revision {one.number}" for one in (before, after)]
+        return "".join(_differing((self, before, sides[0]), (self, after, sides[1])))
 
     def restore(
         self,
@@ -274,10 +279,6 @@ class History:
         if data is None:
             raise ContentMissing(name=self.name, number=of.number, path=file.path)
         return data
-
-    def _differences(self, before: Revision, after: Revision) -> Iterator[str]:
-        sides = f"revision {before.number}", f"revision {after.number}"
-        yield from _differing((self, before, sides[0]), (self, after, sides[1]))
 
 
 def _differing(

@@ -106,20 +106,23 @@ class Undo:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff from the updated skills to their earlier files.
+        """Return a unified diff from the updated skills to their earlier files, in their order.
 
         Returns "" if the command updated no skill. Raises the errors of `carry_out`.
         """
         self._check()
         seen: set[str] = set()
-        found = []
-        for step in self.steps:
+        found: list[tuple[History, int]] = []
+        for step in self.steps:  # the latest first
             # If the command changed a skill twice, the disk has only the later version.
             if step[0].kind == "update" and step[0].uid not in seen:
-                history, number = self._updated(step[0])
-                found.append(history.diff(history.current.number, number))
+                found.append(self._updated(step[0]))
             seen |= {one.uid for one in step}
-        return "".join(found)
+        named = len(found) > 1
+        return "".join(
+            history.diff(history.current.number, number, named=named)
+            for history, number in reversed(found)
+        )
 
     def carry_out(self) -> None:
         """Undo all changes, the latest first, and delete their records.

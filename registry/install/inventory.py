@@ -85,11 +85,19 @@ def explained_for(
 ) -> list[Explanation]:
     """Add findings to the explanations: from which path an agent reads each skill.
 
-    If the agent doesn't read a skill, a finding reports this.
+    If the agent doesn't read a skill, a finding reports this. The explanations lose the fix for
+    shadowing, because it changes only the lists of the registry.
     """
     seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
     return [
-        replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
+        replace(
+            one,
+            reasons=(
+                *(replace(r, fix=None) if r.code == "shadowed" else r for r in one.reasons),
+                *_read_by(one, agent, seen),
+            ),
+        )
+        for one in explanations
     ]
 
 
@@ -119,10 +127,11 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
     if others := [each for each in seen if each.name in names and each not in here]:
         places = ", ".join(each.place for each in others)
         message = f"{agent.name} also reads a skill of the same name from {places}"
-        first = loaded_of(agent, [*here, *others])
+        first, fix = loaded_of(agent, [*here, *others]), None
         if first is not None:
             message += f"; it loads the one in {first.place}, because {_BECAUSE[first.where]}"
-        yield Diagnostic("agent", "warning", message)
+            fix = f"to load the other one, rename or remove the one in {first.place}"
+        yield Diagnostic("agent", "warning", message, fix=fix)
 
 
 def told_of_namesakes(

@@ -405,8 +405,9 @@ def test_a_check_of_all_names_folders_without_a_skill_file(root, skill, cli):
 def test_a_name_that_is_not_the_folders_names_the_command_that_makes_both_the_same(cli, tmp_path):
     write_skill(tmp_path / "skills" / "aa", name="bb", description="Do a thing, when asked to.")
     cli("sync", str(tmp_path / "skills"))
-    way = "skill-registry rename FOLDER NEW\n"
-    assert way in cli("check", "--format", "table").stderr
-    folder = str(tmp_path / "skills" / "aa")
-    assert cli("rename", folder, "aa").exit_code == 0
-    assert way not in cli("check", "--format", "table").stderr
+    told = cli("check", "--format", "table").stderr
+    (way,) = (line for line in told.splitlines() if "the name of its folder" in line)
+    command = way.partition("skill-registry ")[2].split()
+    assert command == ["rename", str(tmp_path / "skills" / "aa"), "aa"]
+    assert cli(*command).exit_code == 0
+    assert "the name of its folder" not in cli("check", "--format", "table").stderr

@@ -65,7 +65,7 @@ def test_a_table_at_80_columns(library, terminal):
         "haiku                N years ago  Write a haiku about anything.\n"
         "pdf-forms  workflow  N years ago  Fill PDF forms from a table of values.\n"
         "review               N years ago  Review a pull request.\n"
-        "3 of 3 skills\n"
+        "3 skills\n"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_table_at_40_columns(library, terminal):
         "haiku      Write a haiku about anything.\n"
         "pdf-forms  Fill PDF forms from a table…\n"
         "review     Review a pull request.\n"
-        "3 of 3 skills\n"
+        "3 skills\n"
     )
 
 

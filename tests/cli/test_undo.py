@@ -35,6 +35,9 @@ def test_one_undo_takes_back_all_that_check_fix_changed(cli, skills):
     assert (done.exit_code, done.stdout) == (0, "Undone: check --fix one and 2 more skills\n")
     assert "The last command (check) changed 3 skills:" in done.stderr
     assert done.stderr.count("gets its earlier version (many/") == 3
+    told = [line.split("'")[1] for line in done.stderr.splitlines() if "earlier version" in line]
+    heads = [line for line in done.stderr.splitlines() if line.startswith("--- ")]
+    assert heads == [f"--- SKILL.md ({name}, revision 2)" for name in told]
     assert texts(skills) == before
     assert cli("undo", "--yes").stderr == "Error: There is nothing to undo.\n"
 

@@ -441,10 +441,12 @@ def command(
 
 def _note_sources(session: Session, found: Sequence[Tally]) -> None:
     """Print how many folders have no SKILL.md, and how to make differing names equal."""
-    if any(one.first.finding.code == "name-differs-from-folder" for one in found):
-        session.console.note(
-            "To give a skill and its folder one name, run: skill-registry rename FOLDER NEW", "dim"
-        )
+    differing = [one.first for one in found if one.first.finding.code == "name-differs-from-folder"]
+    if differing:
+        folder = differing[0].skill.path.rstrip("/")
+        path, name = (shlex.quote(escape.line(one)) for one in (folder, os.path.basename(folder)))
+        message = "To give a skill the name of its folder, run, for example: skill-registry rename"
+        session.console.note(f"{message} {path} {name}", "dim")
     if number := session.registry.list(status="no_document", limit=0).total:
         folders = formatting.count(number, "folder")
         session.console.note(

@@ -162,7 +162,9 @@ def show_list(
         if not total:
             report_nothing_found(session, chosen)
         elif is_table:
-            session.console.note(f"{shown:,} of {total:,} skills", "dim")
+            many = formatting.count(total, "skill")
+            message = many if shown == total else f"{shown:,} of {many}"
+            session.console.note(message, "dim")
         report_left_out(session, chosen)
         report_quarantined(session, chosen)
 

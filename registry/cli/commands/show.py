@@ -316,8 +316,8 @@ def history(
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
     skill. The author is a client or person, the role on a server, or a hyphen if neither is known.
-    A sync records a change when it finds it. For changes to sources, rights and tokens, see "db
-    audit".
+    A sync records a change when it finds it. A skill that gets earlier files again, for example by
+    "undo", adds no line. For changes to sources, rights and tokens, see "db audit".
     """
     from registry.changes.history import History
 
