@@ -70,17 +70,23 @@ def _several_skills(error: errors.RegistryError) -> str:
 
 def trusting(source: str, address: str | None = None) -> str:
     """Return two commands: to show the security errors of a source, and to trust the source."""
-    source = quote(escape.line(source))
-    known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
-    first = f"{known}skill-registry check {source}"
-    return (
-        f"To see the errors, run: {first}. To trust the skills, run: skill-registry source "
-        f"trust {source}"
-    )
+    first = f"{_registering(address)}skill-registry check {quote(escape.line(source))}"
+    return f"To see the errors, run: {first}. {_to_trust(source, address)}"
+
+
+def _to_trust(source: str, address: str | None) -> str:
+    way = f"skill-registry source trust {quote(escape.line(source))}"
+    return f"To trust the skills, run: {_registering(address)}{way}"
+
+
+def _registering(address: str | None) -> str:
+    return f"skill-registry sync {quote(escape.line(address))} && " if address else ""
 
 
 def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
+        if error.facts["problems"]:  # the message has the errors
+            return f"\n{_to_trust(error.facts['source'], error.facts['address'])}"
         return trusting(error.facts["source"], error.facts["address"])
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))

@@ -323,18 +323,15 @@ def report_dangers(
     return shown
 
 
-def report_declined(session: Session, known: Collection[str]) -> None:
-    """Print that nothing was installed, and which sources this command added.
+def report_declined(session: Session, skills: "Sequence[Skill]", known: Collection[str]) -> None:
+    """Print that nothing was installed, and remove the skills' sources that this command added.
 
     ``known`` are the names of the sources before the command.
     """
-    new = [one.name for one in session.registry.sources(counted=False) if one.name not in known]
-    left = "".join(
-        f" The source {escape.line(name)} stays registered. To remove it, run: skill-registry "
-        f"source remove {quote(escape.line(name))}"
-        for name in new
-    )
-    session.console.note(f"Not installed.{left}")
+    from registry.remotes.sources import remove_added
+
+    added = remove_added(session.registry.core, (one.source for one in skills), known)
+    session.console.note(f"Nothing was installed{' or registered' if added else ''}.")
 
 
 def _elsewhere(
@@ -493,6 +490,26 @@ def report_still_read(
             if left := [escape.line(path) for path in dict.fromkeys(found) if os.path.isdir(path)]:
                 text = f"{one.name} still has {escape.line(folder)}, because it also reads: "
                 session.console.note(text + ", ".join(left), "yellow")
+
+
+def report_unloaded(
+    session: Session,
+    target: "InstallTarget",
+    done: "Sequence[InstallResult]",
+    agents: Sequence[str],
+) -> None:
+    """Print which other skill of the same name an agent loads instead of an installed skill."""
+    from registry.disk.agents import find_agent
+    from registry.install.inventory import seen_by, told_of_namesakes
+
+    folders = {os.path.basename(one.path) for one in done if one.state in {"added", "updated"}}
+    for agent in map(find_agent, agents if folders and not target.is_global else ()):
+        seen = seen_by(session.registry.core, agent, target)
+        ours = {one.name for one in seen if os.path.basename(one.place) in folders}
+        for text, first in told_of_namesakes(agent, seen):
+            if first is not None and first.where == "global" and first.name in ours:
+                way = f"skill-registry why {quote(escape.line(first.name))} --agent {agent.id}"
+                session.console.note(f"{escape.line(text)} To see more, run: {way}", "yellow")
 
 
 def report_locked_elsewhere(

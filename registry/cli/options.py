@@ -145,11 +145,9 @@ as_admin_option: Final = click.option(
     ),
 )
 yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Skip the confirmation.")
-yes_fetch_option: Final = click.option(
-    "-y",
-    "--yes",
-    is_flag=True,
-    help="Skip the confirmation before fetching owner/repo from GitHub.",
+yes_fetch: Final = partial(click.option, "-y", "--yes", is_flag=True)
+yes_fetch_option: Final = yes_fetch(
+    help="Skip the confirmation before fetching owner/repo from GitHub."
 )
 rights_options: Final = stack(
     yes_option,

@@ -142,8 +142,8 @@ class SkillHeld(SkillNotVisible):
 
     ``source`` is the source in which the skill is quarantined. If the source may have been added
     for this request, ``address`` is the requested address. If the skill wasn't imported, ``source``
-    is None and ``problems`` are the findings. If the skill can be pulled from a remote source,
-    ``url`` is this source's address.
+    is None. In both cases ``problems`` are the findings. If the skill can be pulled from a remote
+    source, ``url`` is this source's address.
     """
 
     sentence = "{name:q} {reason}."

@@ -215,7 +215,8 @@ class _Look:
                     if (real := real_path(place)) in seen:
                         continue
                     seen.add(real)
-                    if name in ours and label == labels[0]:
+                    places = self._target.labels(ours[name].agents) if name in ours else ()
+                    if name in ours and label in {labels[0], *places}:
                         found.append(self._locked(standing, name, place))
                     else:
                         found.append(self._other(place))

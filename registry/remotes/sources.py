@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, Unpack
 
 from registry.catalog.resolve import resolve, split_label
 from registry.core import Core
+from registry.db.read.findings import security_findings
 from registry.db.read.skills import skills_of_source
 from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
@@ -28,7 +29,7 @@ from registry.errors import (
     SourceInvalid,
     UsageProblem,
 )
-from registry.model import Remote, Scope, Skill, Source
+from registry.model import Diagnostic, Remote, Scope, Skill, Source
 from registry.remotes.address import (
     Address,
     check_ref,
@@ -622,9 +623,19 @@ def skills_at(
     try:
         return _chosen(core, name, address, part, skills, every=every, choose=choose)
     except BaseException:  # this includes an interrupt in a prompt
-        if name not in known:
-            remove(core, name, with_tombstones=False)
+        remove_added(core, [name], known)
         raise
+
+
+def remove_added(core: Core, names: Iterable[str], known: Collection[str]) -> list[str]:
+    """Remove the sources ``names`` that are not in ``known``, and return their names.
+
+    A refused pull calls this to remove the sources that it added.
+    """
+    added = [one for one in dict.fromkeys(names) if one not in known]
+    for name in added:
+        remove(core, name, with_tombstones=False)
+    return added
 
 
 def with_other_pin(core: Core, target: str) -> tuple[Source, Address] | None:
@@ -683,9 +694,9 @@ def _chosen(
 ) -> list[Skill]:
     offered, held = _offered(core, source, part)
     if names:
-        return [_named(name, source, address, offered, held) for name in names]
+        return [_named(core, name, address, offered, held) for name in names]
     if held and not offered:
-        raise SkillHeld(name=held[0].name, source=source, address=address)
+        raise _refused(core, held[0], address)
     waiting = list(dict.fromkeys(one.name for one in held))
     is_clear = every or len(offered) + len(waiting) == 1
     if not is_clear and choose is None:
@@ -716,14 +727,20 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
     return [one for one in offered if first[one.name, one.tree_hash] is one], held
 
 
+def _refused(core: Core, skill: Skill, address: str) -> SkillHeld:
+    found = security_findings(core.reader, skill.source, [skill.ref])
+    problems = [Diagnostic(one.code, one.severity, one.message) for one in found]
+    return SkillHeld(skill.name, skill.source, address=address, problems=problems)
+
+
 def _named(
-    name: str, source: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
+    core: Core, name: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
 ) -> Skill:
     """Return the skill with a name; if there is none, the skill in a folder with this name."""
     for one in (*_of_name(name, offered), *_of_name(name, held)):
         if one in offered:
             return one
-        raise SkillHeld(name=one.name, source=source, address=address)
+        raise _refused(core, one, address)
     near = get_close_matches(name, [one.name for one in offered], n=3)
     raise SkillNotFound(name, similar=near)
 

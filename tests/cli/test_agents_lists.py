@@ -144,6 +144,30 @@ def test_what_makes_no_sense_is_said(library, cli):
     assert "Roo Code sees no skills" in cli("list", "--agent", "roo").stderr
 
 
+def test_a_skill_that_was_pulled_for_another_agent_is_listed_as_pulled(library, cli, project):
+    cli("pull", "haiku", "--agent", "claude-code")
+    write_skill(project / ".claude/skills/own")
+    assert seen(cli("list", "--agent", "cursor", "--json")) == {
+        "haiku": ("pulled", "project"),
+        "own": ("unknown", "project"),
+    }
+
+
+def test_a_pull_tells_that_the_agent_loads_a_personal_skill_instead(
+    library, cli, project, tmp_path
+):
+    personal = write_skill(tmp_path / "home/.claude/skills/haiku")
+    planned = cli("pull", "haiku", "review", "-a", "claude-code", "--dry-run")
+    assert "Claude Code loads" not in planned.stderr
+    pulled = cli("pull", "haiku", "review", "-a", "claude-code", "-a", "codex")
+    assert pulled.exit_code == 0
+    assert pulled.stderr.count("loads") == 1
+    _, _, told = pulled.stderr.partition(f"Claude Code loads haiku from {personal}, not the others")
+    _, _, way = told.partition("because it prefers personal skills to a project's skills. To see ")
+    why = cli(*way.splitlines()[0].partition("run: skill-registry ")[2].split())
+    assert f"it loads the one in {personal}" in why.stdout
+
+
 def test_why_names_the_folder_that_an_agent_reads_a_skill_from(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
     told = cli("why", "haiku", "--agent", "codex").stdout

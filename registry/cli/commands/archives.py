@@ -33,7 +33,12 @@ from registry.errors import ExportRefused
     "--name", metavar="NAME", help="The name of the new folder (default: the skill's name)."
 )
 @click.option("--trust", is_flag=True, help="Import skills with security errors as well.")
-@options.yes_fetch_option
+@options.yes_fetch(
+    help=(
+        "Skip the confirmation before fetching owner/repo from GitHub. Skills with security "
+        "errors still require --trust."
+    )
+)
 @options.json_option
 def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     """Copy skills from an archive or an address into your own source.
@@ -83,7 +88,9 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     help="A folder for a bare git repository, from which agents' own clients install.",
 )
 @click.option("--force", is_flag=True, help="Replace the zip file if it exists.")
-@options.yes_fetch_option
+@options.yes_fetch(
+    help="Skip the confirmation before owner/repo is fetched from GitHub and registered."
+)
 @options.json_option
 def export(
     session: Session,

@@ -24,6 +24,7 @@ from registry.cli.install_messages import (
     report_origins,
     report_still_read,
     report_strange,
+    report_unloaded,
 )
 from registry.cli.listing import Column, emit
 from registry.cli.options import agents_of, report_project, target_of, where_options
@@ -243,7 +244,12 @@ def _named(
     is_flag=True,
     help="Remove the installed skills with these names, with --agent only from these agents.",
 )
-@options.yes_fetch_option
+@options.yes_fetch(
+    help=(
+        "Skip the confirmations: before fetching owner/repo from GitHub, and before installing "
+        "skills with security findings."
+    )
+)
 @options.format_options
 def pull(
     session: Session,
@@ -271,7 +277,9 @@ def pull(
     security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
     security findings of each skill are printed before it is installed, its source afterwards. On a
     terminal, you are asked before one of your own skills with security errors, or a remote skill
-    with security warnings, is installed, unless you add --yes. A quarantined skill is not installed
+    with security warnings, is installed, unless you add --yes. If you answer no, the sources that
+    this pull registered are removed. Without a terminal, pull installs such skills without a
+    question. A quarantined skill is not installed
     before you trust it with "source trust".
 
     --agent installs into the agent's folder in this project (the git checkout around the current
@@ -354,6 +362,7 @@ def pull(
     explain(session, target, done, doing, notes, again=join(again), overwrite=overwrite)
     if doing in ([], ["check"]):
         _report_sources(session, target, done, given, is_check=bool(doing), force=force)
+    report_unloaded(session, target, done, () if doing or dry_run else how.agents)
     report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
@@ -465,7 +474,7 @@ def _act(
     try:
         shown += report_dangers(session, target, coming, asks=asks)
     except click.Abort:
-        report_declined(session, known)
+        report_declined(session, coming, known)
         raise click.exceptions.Exit(Status.FAILED) from None
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
