@@ -452,11 +452,9 @@ class TestAddress:
     def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):
         ran = cli("pull", address, "--skill", "mailer", "--agent", "codex")
         assert ran.exit_code == 1
-        way = f"skill-registry sync {address} && skill-registry check office"
-        assert (
-            f"To see the errors, run: {way}. To trust the skills, run: skill-registry source trust office"
-            in ran.stderr
-        )
+        assert "\n  error secret-sent: " in ran.stderr
+        way = f"skill-registry sync {address} && skill-registry source trust office"
+        assert f"To trust the skills, run: {way}\n" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_nothing_is_asked_about_skills_that_are_quarantined_or_trusted(
