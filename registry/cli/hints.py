@@ -462,9 +462,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillHeld: _skill_held,
     errors.VersionYanked: "To list its versions, run: skill-registry version list {name}",
     errors.VersionNotFound: _version_not_found,
-    errors.VersionExists: (
-        "Choose another label. To list its versions, run: skill-registry version list {name}"
-    ),
+    errors.VersionExists: "To list its versions, run: skill-registry version list {name}",
     errors.VersionNotStored: "To list its versions, run: skill-registry version list {name}",
     errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Check the setting source_kinds.",

@@ -459,7 +459,10 @@ class VersionNotFound(NotFound):
 class VersionExists(Conflict):
     """The label is already a version of the skill, with other files."""
 
-    sentence = "The skill {name:q} already has a version {label:q} with other files."
+    sentence = (
+        "The skill {name:q} already has a version {label:q} with other files. "
+        "Give the changed files another version (metadata: version in SKILL.md)."
+    )
 
     name: str
     label: str

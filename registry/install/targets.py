@@ -188,7 +188,8 @@ class InstallResult(Value):
     compared only with the lock file, and ``reason`` reports this.
 
     ``pin`` is the version that the lock file pins, and ``newer`` is the newest version after it.
-    ``warning`` tells that the installed version is deprecated or yanked.
+    ``warning`` tells that the installed version is deprecated or yanked. ``yanked`` tells that
+    it is yanked.
     """
 
     ref: str
@@ -198,6 +199,7 @@ class InstallResult(Value):
     pin: str | None = None
     newer: str | None = None
     warning: str | None = None
+    yanked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

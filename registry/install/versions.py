@@ -30,11 +30,18 @@ def noted(
     """
     if entry is None:
         return result
-    warnings = [one.warning for one in versions if one.tree_hash == entry.tree_hash]
+    installed = [one for one in versions if one.tree_hash == entry.tree_hash]
     newer = None
     if entry.pin is not None:
         labels = [one.label for one in versions]
         before = versions[: labels.index(entry.pin)] if entry.pin in labels else ()
         newer = next((one.label for one in before if one.state != "yanked"), None)
-    warning = next(filter(None, warnings), None)
-    return replace(result, pin=entry.pin, newer=newer, warning=warning)
+    warned = [one for one in installed if one.warning is not None]
+    warned.sort(key=lambda one: one.state != "yanked")
+    return replace(
+        result,
+        pin=entry.pin,
+        newer=newer,
+        warning=warned[0].warning if warned else None,
+        yanked=bool(warned) and warned[0].state == "yanked",
+    )

@@ -14,6 +14,7 @@ from registry.changes.create import create_files
 from registry.changes.review import proposing
 from registry.core import Core
 from registry.db.audit_context import audit_context
+from registry.db.read.labels import version
 from registry.db.read.skills import StoredSkill, by_place, places_of_name
 from registry.db.read.sources import list_sources
 from registry.errors import (
@@ -24,6 +25,7 @@ from registry.errors import (
     SkillAmbiguous,
     SkillMissing,
     SkillProposed,
+    VersionExists,
 )
 from registry.install.content import content_of
 from registry.model import Diagnostic, Source, Value
@@ -94,11 +96,16 @@ def plan(core: Core, wanted: Package, home: Source) -> Plan:
     """Return the change that publishing a package into a source would make.
 
     Raises `SourceReadOnly`, `SourceElsewhere`, `SourceNotYours`, `SkillAmbiguous`,
-    `SkillInaccessible`.
+    `SkillInaccessible`, and `VersionExists` if the package has the label of other files.
     """
     check_ours(core, home)
     check_writable(home)
-    return Plan(wanted, home, _current(core, home, wanted.name))
+    planned = Plan(wanted, home, _current(core, home, wanted.name))
+    if planned.current is not None and planned.outcome == "updated" and wanted.version is not None:
+        known = version(core.reader, planned.current.uid, wanted.version)
+        if known is not None and known.tree_hash != wanted.tree_hash:
+            raise VersionExists(name=planned.current.skill.ref, label=known.label)
+    return planned
 
 
 def _current(core: Core, home: Source, name: str) -> StoredSkill | None:

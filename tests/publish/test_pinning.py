@@ -10,6 +10,7 @@ from registry.errors import SkillNotFound, VersionNotFound, VersionNotStored, Ve
 from registry.install import pull as pulling
 from registry.install.lockfile import read_lock
 from registry.install.targets import InstallOptions, InstallTarget
+from tests.cli.conftest import run
 from tests.conftest import write_skill
 
 
@@ -145,6 +146,18 @@ def test_a_yanked_version_is_only_served_to_a_lock_that_names_it(tea, tmp_path):
     told = only(tea.project.frozen())
     assert (told.state, told.warning) == ("added", "Version 1.9 is yanked: bad.")
     assert tea.project.text == "1.9"
+
+
+def test_a_check_fails_if_an_installed_version_is_yanked(tea, database):
+    tea.project.pull("tea@1.9")
+    where = ("--to", str(tea.project.folder))
+    tea.registry.deprecate_version("tea@1.9", "old")
+    assert run("--db", str(database), "pull", "--check", *where).exit_code == 0
+    tea.registry.yank_version("tea@1.9", "bad")
+    checked = run("--db", str(database), "pull", "--check", *where)
+    assert checked.exit_code == 1
+    assert "Version 1.9 is yanked: bad." in checked.stderr
+    assert run("--db", str(database), "pull", *where).exit_code == 0
 
 
 @pytest.mark.parametrize("who", ["owner", "another"])

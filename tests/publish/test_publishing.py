@@ -472,6 +472,30 @@ def test_a_proxy_that_refuses_large_bodies_is_named_with_the_setting_of_nginx(
     assert "client_max_body_size" in refused.output
 
 
+@pytest.mark.both
+def test_other_files_under_an_existing_version_are_refused(cli, mine, site, shown, draft, root):
+    first = "metadata:\n  version: '1.1'\n"
+    write_skill(draft, extra=first)
+    assert cli("publish", str(draft), "--source", "mine").exit_code == 0
+    files = (root / "haiku" / "SKILL.md").read_bytes()
+    assert "Unchanged" in cli("publish", str(draft), "--source", "mine").stdout
+    write_skill(draft, description="Short poems.", extra=first)
+    for more in ("--yes", "--dry-run"):
+        refused = cli("publish", str(draft), "--source", "mine", more)
+        assert refused.exit_code == 1
+        assert "'haiku' already has a version '1.1' with other files." in refused.stderr
+        assert "version in SKILL.md" in refused.stderr
+        assert refused.stdout == ""
+    data = zipped({"SKILL.md": (draft / "SKILL.md").read_bytes()})
+    sent = put(site, data, token=shown, If_Match=mine.get("haiku").tree_hash)
+    assert (sent.status, sent.json["error"]["code"]) == (409, "version_exists")
+    assert "version in SKILL.md" in sent.json["error"]["message"]
+    assert (root / "haiku" / "SKILL.md").read_bytes() == files
+    write_skill(draft, description="Short poems.", extra=first.replace("1.1", "1.2"))
+    assert cli("publish", str(draft), "--source", "mine", "--yes").exit_code == 0
+    assert [one.label for one in mine.versions("haiku") if one.current] == ["1.2"]
+
+
 def test_publishing_prints_the_version_in_the_front_matter(cli, mine, draft):
     write_skill(draft, extra="metadata:\n  version: '2.0'\n")
     rehearsed = cli("publish", str(draft), "--source", "mine", "--dry-run")

@@ -219,8 +219,9 @@ def _named(
     "--check",
     is_flag=True,
     help=(
-        "Write and fetch nothing. Report outdated skills; exit with 1 if there are any. Sources "
-        "that are pinned to the tag of a version are asked for newer tags."
+        "Write and fetch nothing. Report outdated skills; exit with 1 if there are any, or if the "
+        "version of an installed skill is yanked. Sources that are pinned to the tag of a version "
+        "are asked for newer tags."
     ),
 )
 @click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
@@ -364,7 +365,7 @@ def pull(
         _report_sources(session, target, done, given, is_check=bool(doing), force=force)
     report_unloaded(session, target, done, () if doing or dry_run else how.agents)
     report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
-    if any(one.state not in DONE for one in done):
+    if any(one.state not in DONE or (doing == ["check"] and one.yanked) for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
 
