@@ -107,7 +107,7 @@ def test_a_pinned_version_is_told_as_withdrawn_although_it_is_not_the_newest(tea
     told = team.run("pull", "--check", *pinned)
     assert "Version 1.0.0 is yanked: old." in told.stderr
     assert "1.1.0 is available" in told.stderr
-    assert told.exit_code == 0
+    assert told.exit_code == 1
     refused = team.run("pull", "notes@1.0.0", "--to", str(tmp_path / "new"))
     assert "was yanked: old" in refused.stderr
     assert refused.exit_code == 1
