@@ -371,8 +371,8 @@ def report_personality(session: "Session", name: str) -> None:
     if any(visible for _, visible, _ in rules):
         if accepted and any(rule == "team" for rule, *_ in rules):
             session.console.note(
-                f"It also sees all skills of the source {escape.line(str(chosen.team))}, because "
-                "accept_tags doesn't limit a team source."
+                f"The personality {escape.line(name)} also sees all skills of the source "
+                f"{escape.line(str(chosen.team))}, because accept_tags doesn't limit a team source."
             )
         return
     total = sum(count for *_, count in rules)

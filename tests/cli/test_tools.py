@@ -204,7 +204,7 @@ class TestPersonality:
         result = cli(*config, "tools", "call", "--personality", "writer", "list_skills")
         assert json.loads(result.stdout)["total"] == 1
 
-    TAGS_AND_A_TEAM = "It also sees all skills of the source mine, because accept_tags"
+    TAGS_AND_A_TEAM = "The personality writer also sees all skills of the source mine, because"
 
     @pytest.mark.parametrize("team", ["", "mine"])
     def test_a_token_for_tags_and_a_team_source_is_said_to_show_all_of_it(
