@@ -106,9 +106,10 @@ class Undo:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff from the updated skills to their earlier files, in their order.
+        """Return a unified diff from the updated skills to their earlier files.
 
-        Returns "" if the command updated no skill. Raises the errors of `carry_out`.
+        The skills are in the order in which the command changed them. Returns "" if the command
+        updated no skill. Raises the errors of `carry_out`.
         """
         self._check()
         seen: set[str] = set()

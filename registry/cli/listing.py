@@ -359,13 +359,19 @@ _UNSEEN: Final[Mapping[str, str]] = {
 """Which skills a personality doesn't see, by the code of the rule in `decide`."""
 
 
-def report_personality(session: "Session", name: str) -> None:
-    """Explain on stderr why a personality sees no skill, or a team source despite its tags."""
+def report_personality(session: "Session", name: str, *, sees_some: bool = False) -> None:
+    """Explain on stderr why a personality sees no skill, or a team source despite its tags.
+
+    If ``sees_some``, the caller knows that the personality sees a skill. Then the rules are
+    computed only if it has tags and a team source.
+    """
     from registry.catalog.visibility.decisions import Decided, personality
 
     registry = session.registry
     chosen = personality(registry.core.settings, name)
     accepted = sorted(chosen.global_ingest.accept_tags)
+    if sees_some and not (accepted and chosen.team):
+        return
     if not (rules := Decided.of(registry.core.reader, chosen).rules()):
         return
     if any(visible for _, visible, _ in rules):

@@ -245,7 +245,7 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
     seen = session.registry.seen_by(personality, found)
     from registry.cli.listing import report_personality
 
-    report_personality(session, personality)
+    report_personality(session, personality, sees_some=bool(seen.ids))
     return seen
 
 

@@ -37,11 +37,8 @@ def noted(
         before = versions[: labels.index(entry.pin)] if entry.pin in labels else ()
         newer = next((one.label for one in before if one.state != "yanked"), None)
     warned = [one for one in installed if one.warning is not None]
-    warned.sort(key=lambda one: one.state != "yanked")
-    return replace(
-        result,
-        pin=entry.pin,
-        newer=newer,
-        warning=warned[0].warning if warned else None,
-        yanked=bool(warned) and warned[0].state == "yanked",
-    )
+    worst = min(warned, key=lambda one: one.state != "yanked", default=None)
+    result = replace(result, pin=entry.pin, newer=newer)
+    if worst is None:
+        return result
+    return replace(result, warning=worst.warning, yanked=worst.state == "yanked")

@@ -36,6 +36,19 @@ def reads(monkeypatch):
     return noted
 
 
+@pytest.fixture
+def looked(monkeypatch):
+    """Note the texts that are looked through for harm."""
+    noted, real = [], reading.check_text
+
+    def look(text, kind):
+        noted.append(text)
+        return real(text, kind)
+
+    monkeypatch.setattr(reading, "check_text", look)
+    return noted
+
+
 def stored(registry, name="alpha"):
     return [(f.code, f.severity, f.path, f.line) for f in registry.get(name).diagnostics]
 
@@ -127,15 +140,8 @@ class TestUnchanged:
 
 
 def test_copies_of_a_file_are_looked_through_once_and_each_is_told_of(
-    registry, root, skill, monkeypatch
+    registry, root, skill, looked
 ):
-    looked, real = [], reading.check_text
-
-    def look(text, kind):
-        looked.append(text)
-        return real(text, kind)
-
-    monkeypatch.setattr(reading, "check_text", look)
     (skill("alpha") / "run.sh").write_text(ATTACK)
     (skill("beta") / "again.sh").write_text(ATTACK)
     registry.sync(str(root), name="mine")
@@ -147,16 +153,9 @@ def test_copies_of_a_file_are_looked_through_once_and_each_is_told_of(
 
 
 def test_copies_of_a_document_are_looked_through_once_and_each_is_told_of(
-    registry, tmp_path, skill, monkeypatch
+    registry, tmp_path, skill, looked
 ):
     """Many people have the same skill in the folders of several agents."""
-    looked, real = [], reading.check_text
-
-    def look(text, kind):
-        looked.append(text)
-        return real(text, kind)
-
-    monkeypatch.setattr(reading, "check_text", look)
     first = skill("alpha", body=f"Run this:\n{ATTACK}")
     shutil.copytree(first, tmp_path / "others" / "alpha")
     registry.sync(str(first.parent), str(tmp_path / "others"))

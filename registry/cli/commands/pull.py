@@ -280,8 +280,7 @@ def pull(
     terminal, you are asked before one of your own skills with security errors, or a remote skill
     with security warnings, is installed, unless you add --yes. If you answer no, the sources that
     this pull registered are removed. Without a terminal, pull installs such skills without a
-    question. A quarantined skill is not installed
-    before you trust it with "source trust".
+    question. A quarantined skill is not installed before you trust it with "source trust".
 
     --agent installs into the agent's folder in this project (the git checkout around the current
     folder, else the current folder); with --global into its folder for all projects. Several agents

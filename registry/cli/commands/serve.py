@@ -230,7 +230,7 @@ def create(
 ) -> None:
     """Create a token and print it once.
 
-    Without --source or --personality, the token is for all sources, also the personal ones.
+    Without --source or --personality, the token is for all sources, including personal sources.
 
     Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
