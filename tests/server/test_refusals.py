@@ -1,6 +1,6 @@
 """What a server says that lets nobody in: each cause has its own sentence and its own way out."""
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Thread
 from time import monotonic, sleep
 
@@ -18,6 +18,22 @@ from tests.servers import Server
 pytestmark = pytest.mark.server
 
 ADMITS = "host all locked all scram-sha-256\nhost all rejected all reject\n"
+
+
+def wait_until(ask):
+    """Ask until the answer is true: a server ends a closed connection's process a moment later."""
+    deadline = monotonic() + 60
+    while not ask():
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+def connected(url, held):
+    """Tell whether the server had a connection for us, which is then held."""
+    with suppress(psycopg.OperationalError):
+        held.enter_context(psycopg.connect(url))
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -102,19 +118,15 @@ def test_a_server_that_is_full_says_so_and_serves_again_when_a_connection_is_fre
             SkillRegistry.open(server.url.replace("tests@", "plain@")).close()
             connection.execute("ALTER ROLE plain NOSUPERUSER")
         url = make_url(server.url).set(username="plain").render_as_string(hide_password=False)
-        held = []
-        with suppress(psycopg.OperationalError):
-            while len(held) < 10:
-                held.append(psycopg.connect(url))
-        assert 0 < len(held) < 5
-        ran = CliRunner().invoke(program, ["--db", url, "list"])
-        assert (ran.exit_code, ran.stdout) == (3, "")
-        assert "has no free connection: all that max_connections allows are in use" in ran.stderr
-        with pytest.raises(ServerFull):
-            SkillRegistry.open(url)
-        for one in held:
-            one.close()
-        assert CliRunner().invoke(program, ["--db", url, "list"]).exit_code == 0
+        with ExitStack() as held:
+            for _ in range(4):  # the fifth is reserved
+                wait_until(lambda: connected(url, held))
+            ran = CliRunner().invoke(program, ["--db", url, "list"])
+            assert (ran.exit_code, ran.stdout) == (3, "")
+            assert "has no free connection: all that max_connections allows are" in ran.stderr
+            with pytest.raises(ServerFull), SkillRegistry.open(url):
+                pass
+        wait_until(lambda: CliRunner().invoke(program, ["--db", url, "list"]).exit_code == 0)
     finally:
         server.stop()
 
@@ -151,8 +163,4 @@ def test_connections_that_are_not_needed_any_more_are_closed(databases, monkeypa
         monkeypatch.setattr(postgres_reader, "IDLE_SECONDS", 0)
         reader.rows("SELECT 1")
         assert len(reader._open) == 1
-        # The server ends a closed connection's process a moment later.
-        deadline = monotonic() + 60
-        while reader.rows(count)[0][0] >= before and monotonic() < deadline:
-            sleep(0.01)
-        assert reader.rows(count)[0][0] < before
+        wait_until(lambda: reader.rows(count)[0][0] < before)
