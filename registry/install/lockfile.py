@@ -7,7 +7,6 @@ paths.
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -16,24 +15,16 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from registry.disk.agents import find_agent
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
-from registry.disk.files import read_file
 from registry.disk.swap import replace_file
 from registry.document.labels import is_label
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
-from registry.sync.installed import LOCK, VERSION, WITH_ORIGINS
+from registry.sync.installed import LOCK, VERSION, read_entries
 from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = LOCK
-KNOWN: Final = (1, *WITH_ORIGINS)
-"""Versions of the lock file that this program can read.
-
-Version 1 had no origins and no agents. Version 2 had no pins.
-"""
-MAX_BYTES: Final = 256 << 20
 
 Mode: TypeAlias = Literal["link", "copy"]
-_LIKELY_SECRET: Final = re.compile(rb'"url":\s*"[^"]*[?#;@\\][^"]*"')
 ORIGIN: Final = ("commit", "path", "ref", "url")
 
 
@@ -70,10 +61,7 @@ def read_lock(to: str) -> dict[str, Locked]:
     """Return the installed skills by the names of their folders. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
-        data = json.loads(read_file(path, MAX_BYTES).data)
-        if data["version"] not in KNOWN:
-            raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")  # noqa: TRY301
-        return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
+        return {safe_folder(name): locked_from(entry) for name, entry in read_entries(path).items()}
     except FileNotFoundError:
         return {}
     except KeyError as error:
@@ -144,12 +132,8 @@ def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
 
 def has_secrets(to: str) -> list[str]:
     """Return the addresses in a lock file that contain a password or token, which is masked."""
-    path = os.path.join(to, NAME)
     with suppress(OSError, RegistryError, ValueError, LookupError, TypeError, AttributeError):
-        data = read_file(path, MAX_BYTES).data
-        if not _LIKELY_SECRET.search(data):
-            return []
-        entries = json.loads(data)["skills"].values()
+        entries = read_entries(os.path.join(to, NAME)).values()
         urls = {one["origin"]["url"] for one in entries if one.get("origin")}
         return sorted(masked(url) for url in urls if without_secrets(url) != url)
     return []

@@ -39,7 +39,8 @@ from registry.disk.private import NotOurs, open_own_folder
 from registry.disk.swap import PREFIX, TREE, Swap, draft_name, stage_files, unknown_in
 from registry.errors import RegistryError
 from registry.install.content import FileContent
-from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
+from registry.install.lockfile import Locked, locked_from, safe_folder
+from registry.sync.installed import MAX_BYTES
 
 RECORD: Final = "note.json"
 """Name of the file in a staging directory that records the old and the new state of its path."""

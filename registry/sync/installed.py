@@ -29,11 +29,14 @@ LOCK: Final = "skills.lock.json"
 VERSION: Final = 3
 """The version of the lock file format that `pull` writes."""
 
-WITH_ORIGINS: Final = (2, VERSION)
-"""The versions of the lock file format that record origins."""
+KNOWN: Final = (1, 2, VERSION)
+"""Versions of the lock file format that this program can read.
 
-MAX_BYTES: Final = 32 << 20
-"""Maximum size of a lock file that a sync reads, in bytes."""
+Version 1 had no origins and no agents. Version 2 had no pins.
+"""
+
+MAX_BYTES: Final = 64 << 20
+"""Maximum size of a lock file in bytes."""
 
 _URL: Final = re.compile(r"\w[\w.+-]*(?:@[\w.-]+)?:\S{1,2000}")
 _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
@@ -43,6 +46,20 @@ _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
 """The record of a folder in a lock file: its tree hash and its origin (`read.skills.ORIGIN`)."""
+
+
+def read_entries(path: str) -> Mapping[str, Any]:
+    """Return the entries of the lock file at ``path`` by the names of their folders, unchecked.
+
+    Raises FileNotFoundError, the errors of `read_file`, and KeyError, TypeError, ValueError or
+    RecursionError if the file isn't a lock file of a known version.
+    """
+    data = json.loads(read_file(path, MAX_BYTES).data)
+    if data["version"] not in KNOWN:
+        raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")
+    if not isinstance(data["skills"], dict):
+        raise TypeError("its skills must be an object")
+    return data["skills"]
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
@@ -184,9 +201,7 @@ def _entries(home: str) -> Mapping[str, Any]:
     path = os.path.join(home, LOCK)
     with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
         if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
-            data = json.loads(read_file(path, MAX_BYTES).data)
-            if data["version"] in WITH_ORIGINS and isinstance(data["skills"], dict):
-                return data["skills"]
+            return read_entries(path)
     return {}
 
 

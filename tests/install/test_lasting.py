@@ -13,6 +13,7 @@ from registry.disk import atomic, swap
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
 from registry.install import lockfile, plan, staging
+from registry.sync import installed
 from tests.conftest import write_skill
 
 
@@ -146,6 +147,16 @@ def test_a_lock_file_that_holds_something_else_is_named_with_the_reason(library,
         pull(library, to, "alpha")
     lock.write_text("{}")
     with pytest.raises(lockfile.LockFileInvalid, match="the key 'version' is missing"):
+        pull(library, to, "alpha")
+
+
+def test_a_lock_file_has_one_limit_of_size_for_pull_and_sync(library, to, monkeypatch):
+    pull(library, to, "alpha")
+    folder = os.path.realpath(to / "alpha")
+    assert installed.lock_of(folder) == os.path.dirname(folder)
+    monkeypatch.setattr(installed, "MAX_BYTES", 100)
+    assert installed.lock_of(folder) is None
+    with pytest.raises(lockfile.LockFileInvalid, match="100 are allowed"):
         pull(library, to, "alpha")
 
 
