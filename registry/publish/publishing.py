@@ -14,7 +14,6 @@ from registry.changes.create import create_files
 from registry.changes.review import proposing
 from registry.core import Core
 from registry.db.audit_context import audit_context
-from registry.db.read.labels import version
 from registry.db.read.skills import StoredSkill, by_place, places_of_name
 from registry.db.read.sources import list_sources
 from registry.errors import (
@@ -25,12 +24,12 @@ from registry.errors import (
     SkillAmbiguous,
     SkillMissing,
     SkillProposed,
-    VersionExists,
 )
 from registry.install.content import content_of
 from registry.model import Diagnostic, Source, Value
 from registry.publish.packages import Package, differences, replace_files, shortened
 from registry.publish.proposals import propose
+from registry.publish.versions import check_label
 from registry.sync.reading import security_errors
 from registry.sync.sources import check_ours, check_writable, is_ours
 
@@ -102,9 +101,7 @@ def plan(core: Core, wanted: Package, home: Source) -> Plan:
     check_writable(home)
     planned = Plan(wanted, home, _current(core, home, wanted.name))
     if planned.current is not None and planned.outcome == "updated" and wanted.version is not None:
-        known = version(core.reader, planned.current.uid, wanted.version)
-        if known is not None and known.tree_hash != wanted.tree_hash:
-            raise VersionExists(name=planned.current.skill.ref, label=known.label)
+        check_label(core, planned.current, wanted.version, wanted.tree_hash)
     return planned
 
 

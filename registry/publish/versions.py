@@ -52,11 +52,21 @@ def add_version(core: Core, handle: str, label: str) -> SkillVersion:
     check_owner(core, find(core, stored.skill.source))
     _check_original(core, stored)
     with core.writer.transaction() as connection:
-        known = version(core.reader, stored.uid, label)
-        if known is None:
+        if check_label(core, stored, label, tree) is None:
             add_label(connection, stored.uid, label, tree, core.host)
     found = version(core.reader, stored.uid, label)
-    if found is None or found.tree_hash != tree:
+    if found is None:  # another process has removed the skill permanently
+        raise not_found(core.reader, handle)
+    return found
+
+
+def check_label(core: Core, stored: StoredSkill, label: str, tree_hash: str) -> SkillVersion | None:
+    """Return the version of a skill with this label; None if there is none.
+
+    Raises `VersionExists` if the version has files with another tree hash.
+    """
+    found = version(core.reader, stored.uid, label)
+    if found is not None and found.tree_hash != tree_hash:
         raise VersionExists(name=stored.skill.ref, label=label)
     return found
 

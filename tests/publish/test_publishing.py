@@ -120,6 +120,28 @@ def test_an_edit_by_hand_between_the_diff_and_the_change_stops_the_change(mine, 
 
 
 @pytest.mark.both
+def test_of_two_who_publish_other_files_as_one_version_at_once_only_the_first_succeeds(mine):
+    from registry.errors import SkillChangedOnDisk, SkillExists
+    from registry.publish import publishing
+    from registry.publish.packages import package
+    from registry.sync.sources import find
+
+    def plan(version, about):
+        text = document(about=about).replace(b"\n---\n", b"\nversion: '%s'\n---\n" % version, 1)
+        wanted = package(core, {"SKILL.md": text}, frozenset())
+        return publishing.plan(core, wanted, find(core, "mine"))
+
+    core = mine.core
+    for version, refusal in ((b"1.0", SkillExists), (b"1.1", SkillChangedOnDisk)):
+        first, second = plan(version, "First."), plan(version, "Second.")
+        publishing.publish(core, first, first.replaces)
+        with pytest.raises(refusal):
+            publishing.publish(core, second, second.replaces)
+        assert mine.get("haiku").description == "First."
+    assert [one.label for one in mine.versions("haiku")] == ["1.1", "1.0"]
+
+
+@pytest.mark.both
 def test_what_one_run_of_a_server_published_is_undone_skill_by_skill(mine):
     from registry.publish import publishing
     from registry.publish.packages import package
