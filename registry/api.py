@@ -946,18 +946,20 @@ class SkillRegistry:
         revoke: bool = False,
         as_admin: bool = False,
         shown: Collection[str | None] | None = None,
+        refs: Collection[str] | None = None,
     ) -> int:
         """Trust the quarantined skills of a remote source, and return the number of these skills.
 
         The trust is for the current files of the skills. If a later version of a skill has other
-        files and security errors, the skill is quarantined again. If ``shown`` is given, the skills
-        are trusted only if ``shown`` has exactly their tree hashes. If ``revoke``, the method
-        instead quarantines all skills with security errors again. Raises `SourceNotFound`. Raises
+        files and security errors, the skill is quarantined again. If ``refs`` is given, only these
+        skills are trusted. If ``shown`` is given, the skills are trusted only if ``shown`` has
+        exactly their tree hashes. If ``revoke``, the method instead quarantines the skills with
+        security errors again. Raises `SourceNotFound`. Raises
         `TrustOutdated` if the skills have other hashes than ``shown``.
         """
         from registry.remotes.sources import trust
 
-        return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
+        return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown, refs=refs)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Query remote sources for newer versions; return the sources with ``behind`` set.

@@ -221,7 +221,9 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
         message = "agents don't see it: it is from a remote source and has security errors"
-        fix = f"read the errors, then run: skill-registry source trust {stored.skill.source}"
+        source, ref = stored.skill.source, stored.skill.ref
+        way = f"skill-registry source trust {source} {ref.removeprefix(f'{source}/')}"
+        fix = f"read the errors, then run: {way}"
         return Diagnostic("held", "warning", message, fix=fix)
     if stored.yanked:
         message = "its files are a yanked version: listings, searches and new installs omit it"

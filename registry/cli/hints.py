@@ -68,15 +68,19 @@ def _several_skills(error: errors.RegistryError) -> str:
     return f"{said} Quarantined skills have security errors: {way}"
 
 
-def trusting(source: str, address: str | None = None) -> str:
-    """Return two commands: to show the security errors of a source, and to trust the source."""
+def trusting(source: str, address: str | None = None, name: str = "") -> str:
+    """Return two commands: to show the security errors of a source, and to trust its skills.
+
+    If ``name`` is given, trust only the skill with this name.
+    """
     first = f"{_registering(address)}skill-registry check {quote(escape.line(source))}"
-    return f"To see the errors, run: {first}. {_to_trust(source, address)}"
+    return f"To see the errors, run: {first}. {_to_trust(source, address, name)}"
 
 
-def _to_trust(source: str, address: str | None) -> str:
-    way = f"skill-registry source trust {quote(escape.line(source))}"
-    return f"To trust the skills, run: {_registering(address)}{way}"
+def _to_trust(source: str, address: str | None, name: str) -> str:
+    them, only = ("it", f" {quote(escape.line(name))}") if name else ("the skills", "")
+    way = f"skill-registry source trust {quote(escape.line(source))}{only}"
+    return f"To trust {them}, run: {_registering(address)}{way}"
 
 
 def _registering(address: str | None) -> str:
@@ -84,10 +88,11 @@ def _registering(address: str | None) -> str:
 
 
 def _skill_held(error: errors.RegistryError) -> str:
-    if error.facts["source"] is not None:
+    if (source := error.facts["source"]) is not None:
+        address, name = error.facts["address"], error.facts["name"].removeprefix(f"{source}/")
         if error.facts["problems"]:  # the message has the errors
-            return f"\n{_to_trust(error.facts['source'], error.facts['address'])}"
-        return trusting(error.facts["source"], error.facts["address"])
+            return f"\n{_to_trust(source, address, name)}\nThen repeat your command."
+        return trusting(source, address, name)
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"

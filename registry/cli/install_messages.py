@@ -492,6 +492,22 @@ def report_still_read(
                 session.console.note(text + ", ".join(left), "yellow")
 
 
+def report_namesakes(
+    session: Session, done: "Sequence[InstallResult]", named: Sequence[str], bring: str
+) -> None:
+    """Print how to install another skill of the same name instead of an installed one.
+
+    ``named`` are the names that the user typed. For ``bring``, see `explain`.
+    """
+    for one in done:
+        if one.state == "added" and one.ref in named and "/" not in one.ref:
+            others = [escape.line(other.ref) for other in _namesakes(session, one.ref)]
+            if others:
+                way = f"{bring} --force {quote(others[0])}"
+                same = f"Another skill has the same name: {some_refs(others)}."
+                session.console.note(f"{same} To install it instead, run: {way}", "yellow")
+
+
 def report_unloaded(
     session: Session,
     target: "InstallTarget",

@@ -232,9 +232,11 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
     """Return the first security error in an entry's files, and a command to accept the skill."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
-    source = next((one.skill.source for one in waiting if one.quarantined), None)
-    way = "skill-registry source trust " + (quote(source) if source else "NAME")
-    if source is None and entry.origin is not None and entry.origin["url"] is not None:
+    known = next((one.skill for one in waiting if one.quarantined), None)
+    source, name = ("NAME", entry.name) if known is None else (known.source, known.ref)
+    names = map(quote, (source, name.removeprefix(f"{source}/")))
+    way = f"skill-registry source trust {' '.join(names)}"
+    if known is None and entry.origin is not None and entry.origin["url"] is not None:
         url, commit = entry.origin["url"], entry.origin["commit"] or ""
         pinned = f"{url}#{commit}" if COMMIT.fullmatch(commit) else url
         way = f"skill-registry sync {quote(pinned)} --name NAME && {way}"

@@ -242,7 +242,9 @@ class PullUndo:
         if entries is None:
             waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
             if held := next((one for one in waiting if one.quarantined), None):
-                way = f"skill-registry source trust {quote(held.skill.source)}"
+                source = held.skill.source
+                names = map(quote, (source, held.skill.ref.removeprefix(f"{source}/")))
+                way = f"skill-registry source trust {' '.join(names)}"
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         entry = replace(entry, files=files)

@@ -250,11 +250,12 @@ def trust(
     revoke: bool = False,
     as_admin: bool = False,
     shown: Collection[str | None] | None = None,
+    refs: Collection[str] | None = None,
 ) -> int:
     """Trust the quarantined skills of a source, and return the number of these skills.
 
-    ``shown`` has the tree hashes of the skills that the user saw. If the skills have other hashes
-    now, this raises `TrustOutdated`.
+    If ``refs`` is given, only these skills are changed. ``shown`` has the tree hashes of the skills
+    that the user saw. If the skills have other hashes now, this raises `TrustOutdated`.
 
     If ``revoke``, quarantine the skills with security errors instead. For a local folder, this
     raises `UsageProblem`.
@@ -269,8 +270,8 @@ def trust(
         )
     with core.writer.transaction() as connection:
         if revoke:
-            return distrust_source(connection, source.id)
-        return trust_source(connection, source.id, shown)
+            return distrust_source(connection, source.id, refs)
+        return trust_source(connection, source.id, shown, refs)
 
 
 def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:

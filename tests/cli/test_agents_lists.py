@@ -216,6 +216,17 @@ def test_in_the_home_folder_each_skill_is_listed_once(library, cli, tmp_path, mo
     assert told.count("Claude Code reads it from") == 1
 
 
+def test_a_pull_by_name_says_how_to_install_the_namesake_instead(library, cli, tmp_path, project):
+    write_skill(tmp_path / "other" / "haiku", body="Another one.\n")
+    cli("sync", str(tmp_path / "other"), "--name", "other", "--scope", "bundled")
+    pulled = cli("pull", "haiku", "--agent", "claude-code")
+    way = "skill-registry pull --agent=claude-code --force other/haiku"
+    told = f"Another skill has the same name: other/haiku. To install it instead, run: {way}\n"
+    assert told in pulled.stderr
+    assert cli(*way.split()[1:]).stdout.startswith("updated\tother/haiku")
+    assert "Another skill" not in cli("pull", "review", "--agent", "claude-code").stderr
+
+
 def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
     library, cli, tmp_path, project
 ):

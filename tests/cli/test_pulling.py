@@ -453,8 +453,8 @@ class TestAddress:
         ran = cli("pull", address, "--skill", "mailer", "--agent", "codex")
         assert ran.exit_code == 1
         assert "\n  error secret-sent: " in ran.stderr
-        way = f"skill-registry sync {address} && skill-registry source trust office"
-        assert f"To trust the skills, run: {way}\n" in ran.stderr
+        way = f"skill-registry sync {address} && skill-registry source trust office mailer"
+        assert f"To trust it, run: {way}\n" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_nothing_is_asked_about_skills_that_are_quarantined_or_trusted(

@@ -160,8 +160,11 @@ def test_a_quarantined_pull_prints_the_errors_and_commands_that_work(cli, one_he
     refused = cli(*pull)
     assert (refused.exit_code, sources(cli)) == (1, ["mine"])
     assert "it is quarantined.\n  error reverse-shell: " in refused.stderr
-    _, told, ways = refused.stderr.partition("\nTo trust the skills, run: ")
+    _, told, ways = refused.stderr.partition("\nTo trust it, run: ")
+    ways, again, _ = ways.partition("\nThen repeat your command.")
     assert told
+    assert again
+    assert ways.endswith("source trust team evil")
     for way in ways.split(" && "):
         name, *words = way.split()
         assert name == "skill-registry"

@@ -97,7 +97,7 @@ def test_the_named_commands_accept_it(locked, victim, evil):
     assert added.exit_code == 0, added.stderr
     (name,) = {one.name for one in victim.sources()} - {"team"}
     assert f"source trust {name}" in added.stderr
-    assert cli(*second[:-1], name, "--yes").exit_code == 0
+    assert cli(*second[:-2], name, second[-1], "--yes").exit_code == 0
     assert is_installed(victim, locked)
 
 

@@ -100,6 +100,31 @@ def test_trust_is_refused_if_another_skill_came_since(registry, upstream, leak):
     assert names(registry) == ["alpha", "beta"]
 
 
+@pytest.mark.both
+def test_a_single_skill_is_trusted_and_the_others_stay_quarantined(cli, upstream, leak):
+    upstream.write("skills/more/SKILL.md", document("more", body=SENDS.format("x.example")))
+    upstream.commit()
+    cli("sync", upstream.url)
+    trusted = cli("source", "trust", "team", "leak", "--yes")
+    assert trusted.stdout == "1 skill is listed now.\n"
+    assert "more: error" not in trusted.stderr
+    assert cli("list", "--format", "names").stdout.splitlines() == ["alpha", "beta", "leak"]
+    assert "source trust team more" in cli("show", "more").stdout
+    cli("source", "trust", "team", "team/more", "--yes")
+    assert cli("source", "trust", "team", "leak", "--revoke").stdout == (
+        "1 skill is quarantined now.\n"
+    )
+    assert cli("list", "--format", "names").stdout.splitlines() == ["alpha", "beta", "more"]
+
+
+def test_a_name_that_the_source_does_not_have_trusts_nothing(cli, upstream, leak):
+    cli("sync", upstream.url)
+    refused = cli("source", "trust", "team", "leek", "--yes")
+    assert refused.exit_code != 0
+    assert "leek" in refused.stderr
+    assert "leak" not in cli("list", "--format", "names").stdout
+
+
 def test_the_command_trusts_what_it_printed_and_nothing_newer(cli, upstream, leak, monkeypatch):
     cli("sync", upstream.url)
     trust, raced = SkillRegistry.trust_source, []

@@ -21,6 +21,7 @@ from registry.cli.install_messages import (
     report_declined,
     report_fetched,
     report_locked_elsewhere,
+    report_namesakes,
     report_origins,
     report_still_read,
     report_strange,
@@ -362,6 +363,7 @@ def pull(
     explain(session, target, done, doing, notes, again=join(again), overwrite=overwrite)
     if doing in ([], ["check"]):
         _report_sources(session, target, done, given, is_check=bool(doing), force=force)
+    report_namesakes(session, done, given["names"], bring)
     report_unloaded(session, target, done, () if doing or dry_run else how.agents)
     report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
     if any(one.state not in DONE or (doing == ["check"] and one.yanked) for one in done):

@@ -84,7 +84,9 @@ def _facts(
     state = formatting.state(skill.status)
     style = formatting.STATUS_STYLES.get(state)
     if skill.quarantined:
-        trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
+        name = skill.ref.removeprefix(f"{skill.source}/")
+        names = map(shlex.quote, map(escape.line, (skill.source, name)))
+        trust = f"skill-registry source trust {' '.join(names)}"
         state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
         state += f" (hidden from agents; to trust it, run: {trust})"
     elif withdrawn := [one for one in skill.versions if one.state == "yanked"]:

@@ -369,17 +369,21 @@ def update(
 
 
 @session_command(
+    "skill-registry source trust office mailer       # only this skill",
     "skill-registry source trust office",
     "skill-registry source trust office --revoke     # quarantine them again",
     group=command,
 )
 @click.argument("name", shell_complete=completion.sources)
-@click.option("--revoke", is_flag=True, help="Quarantine all skills with security errors again.")
+@click.argument("only", nargs=-1, metavar="[SKILL]...")
+@click.option("--revoke", is_flag=True, help="Quarantine the skills with security errors again.")
 @options.yes_option
 @options.as_admin_option
 @options.json_option
-def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: bool) -> None:
-    """Trust the quarantined skills of a source, so that agents see them.
+def trust(
+    session: Session, *, name: str, only: Sequence[str], revoke: bool, yes: bool, as_admin: bool
+) -> None:
+    """Trust quarantined skills of a source, so that agents see them: those named, or all.
 
     Skills of a remote source are quarantined if they have security errors. This command prints the
     errors and asks before it trusts the skills; without a terminal it requires --yes. Trust covers
@@ -390,9 +394,12 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     from registry.sync.sources import find
 
     core = session.registry.core
+    source = find(core, name).name
+    asked = [f"{source}/{one.removeprefix(f'{source}/')}" for one in only]
+    refs = {session.registry.get(one).ref for one in asked} if only else None
     found = [
         one
-        for one in security_findings(core.reader, find(core, name).name)
+        for one in security_findings(core.reader, source, refs)
         if one.severity == "error" and one.quarantined != revoke
     ]
     for one in found:
@@ -405,6 +412,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         revoke=revoke,
         as_admin=as_admin,
         shown=None if revoke else {one.tree_hash for one in found},
+        refs=refs,
     )
     are = "is" if changed == 1 else "are"
     done = (

@@ -197,14 +197,17 @@ def record_remote(connection: Connection, source_id: int, remote: Remote) -> Non
 
 
 def trust_source(
-    connection: Connection, source_id: int, shown: Collection[str | None] | None = None
+    connection: Connection,
+    source_id: int,
+    shown: Collection[str | None] | None = None,
+    refs: Collection[str] | None = None,
 ) -> int:
     """Trust the quarantined skills of a source, and return the number of these skills.
 
-    ``shown`` holds the tree hashes that the user has seen. Raises `TrustOutdated` if the
-    quarantined skills have other files now.
+    If ``refs`` is given, trust only these skills. ``shown`` holds the tree hashes that the user has
+    seen. Raises `TrustOutdated` if the quarantined skills have other files now.
     """
-    quarantined = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
+    quarantined = [skills.c.held == 1, *_among(source_id, refs)]
     if shown is not None:
         waiting = set(connection.scalars(select(skills.c.tree_hash).where(*quarantined)))
         if waiting != set(shown):
@@ -219,17 +222,27 @@ def trust_source(
     return len(names)
 
 
-def distrust_source(connection: Connection, source_id: int) -> int:
-    """Quarantine the skills of a source that have security errors; return their number."""
+def distrust_source(
+    connection: Connection, source_id: int, refs: Collection[str] | None = None
+) -> int:
+    """Quarantine the skills of a source that have security errors; return their number.
+
+    If ``refs`` is given, quarantine only these skills.
+    """
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
-    seen = skills.c.source_id == source_id, skills.c.held != 1, skills.c.live == 1
-    found = *seen, skills.c.id.in_(grave)
+    found = [skills.c.held != 1, skills.c.id.in_(grave), *_among(source_id, refs)]
     names = _told(connection, "skill held back", found)
     connection.execute(update(skills).where(*found).values(held=1))
     refresh_names(connection, names)
     return len(names)
+
+
+def _among(source_id: int, refs: Collection[str] | None) -> list[ColumnElement[bool]]:
+    """Return the conditions for a source's current skills, or for those of them in ``refs``."""
+    only = [] if refs is None else [skills.c.ref.in_(list(refs))]
+    return [skills.c.source_id == source_id, skills.c.live == 1, *only]
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
