@@ -70,7 +70,9 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
 def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
     assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
-    told = "quarantined (hidden from agents; to trust it, run: skill-registry source trust team evil)"
+    told = (
+        "quarantined (hidden from agents; to trust it, run: skill-registry source trust team evil)"
+    )
     assert f"Status      {told}" in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
     cli("source", "trust", "team", "--yes")
