@@ -181,6 +181,15 @@ def make_path(path: str, mode: int = 0o777) -> None:
         above.sync()
 
 
+def missing_folders(path: str) -> list[str]:
+    """Return the folders that `make_path` would create, the outermost first."""
+    found: list[str] = []
+    while not os.path.lexists(path):
+        found.insert(0, path)
+        path = os.path.dirname(path)
+    return found
+
+
 def sync_tree(place: Place) -> None:
     """Flush the names in all folders of a tree to disk.
 

@@ -13,7 +13,14 @@ from typing import Final
 from registry.core import Core
 from registry.db.read.skills import quarantined
 from registry.disk.agents import agents
-from registry.disk.atomic import Place, digest_of, digest_of_link, open_named, remove_tree
+from registry.disk.atomic import (
+    Place,
+    digest_of,
+    digest_of_link,
+    missing_folders,
+    open_named,
+    remove_tree,
+)
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError, UsageProblem
@@ -647,6 +654,8 @@ class InstallTransaction(InstallPlan):
         self._behind: list[Callable[[], None]] = []
         self.changed: dict[str, InstallRecord] = {}
         """The changes so far, by the folder of the skill."""
+        self.made: list[str] = []
+        """The created paths that `changed` doesn't contain yet."""
         self._removed: list[str] = []
 
     def begin(self) -> None:
@@ -681,8 +690,9 @@ class InstallTransaction(InstallPlan):
         *,
         is_kept: bool,
     ) -> None:
-        now = self.locked.get(folder)
-        self.changed[folder] = InstallRecord.of(entry, now, edits, missing, is_kept=is_kept)
+        now, made = self.locked.get(folder), tuple(self.made)
+        self.changed[folder] = InstallRecord.of(entry, now, edits, missing, made, is_kept=is_kept)
+        self.made.clear()
 
     def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
         return {
@@ -737,6 +747,7 @@ class InstallTransaction(InstallPlan):
         return True
 
     def _open(self, label: str) -> Folder:
+        self.made += missing_folders(real_path(self._target.path_of(label)))
         found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
         self._stack.enter_context(exclusive_lock(found))
         return found

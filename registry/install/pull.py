@@ -10,6 +10,8 @@ from shlex import quote
 from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
+from registry.disk.atomic import missing_folders
+from registry.disk.links import real_path
 from registry.document.labels import split
 from registry.errors import (
     LockEdited,
@@ -360,12 +362,15 @@ def open_transaction(
             plan.begin()
             yield plan
             return
+        path = real_path(target.path)
+        made = missing_folders(path)
         work = InstallTransaction(
             core, stack, target, stack.enter_context(open_exclusively(target.path, wait)), options
         )
         pull_records.note_begun(target)
         try:
             work.begin()
+            work.made += made if is_locked(target) else [*made, os.path.join(path, lockfile.NAME)]
             yield work
         finally:
             work.flush()

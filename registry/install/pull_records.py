@@ -47,7 +47,7 @@ class InstallRecord:
     and after the pull. ``edits`` has the digests of the replaced edits and folders that `keep_edit`
     stored, by the label of their folder. ``missing`` has the labels of the folders in which an
     installed skill was missing before the pull. ``is_kept`` is True if the pull replaced no other
-    files.
+    files. ``made`` has the real paths of the folders, and of the lock file, that the pull created.
     """
 
     name: str
@@ -57,6 +57,7 @@ class InstallRecord:
     is_kept: bool
     edits: Mapping[str, str] = field(default_factory=dict)
     missing: Sequence[str] = ()
+    made: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -65,6 +66,7 @@ class InstallRecord:
         now: Locked | None,
         edits: Mapping[str, str],
         missing: Sequence[str],
+        made: Sequence[str],
         *,
         is_kept: bool,
     ) -> Self:
@@ -78,7 +80,7 @@ class InstallRecord:
         if was is not None:
             before = {key: value for key, value in asdict(was).items() if key != "files"}
             gone = tuple(missing)
-        return cls(known.name, before, state_of(was), state_of(now), is_kept, edits, gone)
+        return cls(known.name, before, state_of(was), state_of(now), is_kept, edits, gone, made)
 
     @property
     def is_changed(self) -> bool:

@@ -16,11 +16,12 @@ from registry.core import Core
 from registry.db.read.history import RecordedChange
 from registry.db.read.skills import same_files
 from registry.db.write.history import drop_change
-from registry.disk.atomic import Place, digest_of
+from registry.disk.atomic import Place, digest_of, open_named
 from registry.disk.files import digest
+from registry.disk.links import real_path
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import FileContent, content_as_locked
-from registry.install.lockfile import Locked, locked_from, read_lock
+from registry.install.lockfile import NAME, Locked, locked_from, read_lock
 from registry.install.plan import InstallPlan
 from registry.install.pull import is_locked, open_transaction
 from registry.install.pull_records import (
@@ -31,6 +32,7 @@ from registry.install.pull_records import (
     state_of,
 )
 from registry.install.restore import LockedOrigins
+from registry.install.staging import open_exclusively
 from registry.install.targets import InstallOptions, InstallPath, InstallResult, InstallTarget
 
 Fate: TypeAlias = Literal["removed", "replaced", "returned"]
@@ -162,7 +164,25 @@ class PullUndo:
             for folder in self._planned():
                 self._undo_skill(work, folder)
         self.forget()
+        self._remove_made()
 
+    def _remove_made(self) -> None:
+        """Remove the folders and the lock file that the pull created, if they are empty now."""
+        made = {path for one in self.records.values() for path in one.made}
+        lock = os.path.join(real_path(self.target.path), NAME)
+        # If another pull is running, they stay, because it may write into them.
+        with (
+            suppress(RegistryError, OSError),
+            open_exclusively(self.target.path, wait=0) as anchor,
+            open_named("/") as root,
+        ):
+            if lock in made and not read_lock(self.target.path):
+                os.unlink(NAME, dir_fd=anchor.fd)
+            for path in sorted(made - {lock}, key=len, reverse=True):
+                with suppress(OSError):  # the folder isn't empty, or a link replaced a folder
+                    above, name = root.parent(path.removeprefix("/"))
+                    with above:
+                        os.rmdir(name, dir_fd=above.fd)
     def _check_lock(self) -> None:
         if not is_locked(self.target):
             raise self._refused(f"there is no lock in {self.target.path} any more")

@@ -90,7 +90,53 @@ def test_for_all_projects_it_is_the_home_folder(library, tmp_path):
 def test_into_a_folder_it_is_that_folder(library, tmp_path):
     library.pull([library.resolve("alpha")], str(tmp_path / "to"))
     undo(library)
-    assert os.listdir(tmp_path / "to") == ["skills.lock.json"]
+    assert not (tmp_path / "to").exists()
+
+
+def everything(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.both
+def test_the_folders_and_the_lock_file_that_a_pull_created_are_removed(library, place, project):
+    (project / ".claude").mkdir()
+    before = everything(project)
+    place.pull("alpha", agents=["claude-code"])
+    first = everything(project)
+    place.pull("alpha", "beta", agents=["claude-code", "codex"])
+    undo(library)
+    assert everything(project) == first
+    undo(library)
+    assert everything(project) == before
+
+
+def test_created_folders_with_other_files_and_an_earlier_lock_file_stay(library, place, project):
+    place.pull("alpha")
+    place.remove("alpha")
+    shutil.rmtree(project / ".claude")
+    place.pull("beta")
+    (project / ".claude/settings.json").touch()
+    undo(library)
+    assert os.listdir(project / ".claude") == ["settings.json"]
+    assert json.loads(lock(project))["skills"] == {}
+
+
+def test_an_undo_removes_no_folder_behind_a_link(library, place, project):
+    place.pull("alpha", agents=["claude-code"])
+    (project / ".claude").rename(project / "moved")
+    (project / ".claude").symlink_to("moved")
+    undo(library)
+    assert os.listdir(project / "moved/skills") == []
+    assert (project / ".claude").is_symlink()
+
+
+def test_an_undo_keeps_the_lock_file_of_later_pulls(library, place, project):
+    place.pull("alpha", agents=["claude-code"])
+    place.pull("beta", agents=["claude-code"])
+    last_change(library.core).forget()
+    undo(library)
+    assert list(place.locked) == ["beta"]
+    assert os.listdir(project / ".claude/skills") == ["beta"]
 
 
 @pytest.mark.parametrize("how", ["new", "replaced"])
