@@ -24,7 +24,7 @@ from registry.model import SECURITY_CODES
 from tests.finding_examples import DESCRIBED, found
 
 WIDTH: Final = 88
-SHOWN: Final = 90
+SHOWN: Final = 160
 """Characters of an example's line."""
 
 REFERENCE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"

@@ -213,7 +213,7 @@ def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Passage]
         foreign = FOREIGN[number]
         for begin, end in stretches:
             for match in budget.find(foreign.pattern, text, begin, end):
-                shown = printable(match[0][:SHOWN])
+                shown = _shown_with_address(text, *match.span())
                 yield Passage(foreign.code, match.start(), f"{foreign.effect}: `{shown}`")
 
 
@@ -221,6 +221,9 @@ def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Passage]
 def _foreign_prefilter() -> Prefilter[str]:
     return Prefilter(range(len(FOREIGN)), (), str)
 
+
+_ADDRESS_AFTER: Final = re.compile(r"[^\n`]*(?:://|@\w|\w\.[a-z]{2})[^\s`]*")
+"""The rest of a line, up to its last address."""
 
 MAX_PLACES: Final = 100
 """Maximum number of suspicious passages in a file that one check reports."""
@@ -399,8 +402,25 @@ def _matches(
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
                 continue  # the match ends a longer word
             if accept is None or accept(match):
-                shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
+                shown = _shown_with_address(text, start, match.end())
                 yield Passage(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
+
+
+def _shown_with_address(text: str, start: int, end: int) -> str:
+    """Return a passage for a message, up to the last address that follows on its line."""
+    more = _ADDRESS_AFTER.match(text, end, end + NEAR)
+    return _shown(text[start : more.end() if more else end])
+
+
+def _shown(text: str) -> str:
+    """Return ``text`` for a message; if it is long, without its middle.
+
+    The end of a command often has the address to which the command sends data.
+    """
+    text, half = text.strip(), SHOWN // 2
+    if len(text) <= SHOWN:
+        return printable(text, SHOWN)
+    return f"{printable(text[:half], half)} \N{HORIZONTAL ELLIPSIS} {printable(text[-half:], half)}"
 
 
 def _control(text: str) -> Iterator[Passage]:
@@ -435,7 +455,7 @@ def _statement(text: str, end: int) -> str:
 
 def _executed(statement: str, offset: int, into: str) -> Iterator[Passage]:
     if "base64" in statement and (decode := threats.DECODE.search(statement)):
-        shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
+        shown = _shown(statement[max(0, decode.start() - 40) :].strip() + into)
         yield Passage(
             "encoded-execution",
             offset,
@@ -445,7 +465,7 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Passage]:
     # Without an address, the text isn't a command but only describes an attack.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
-        shown = printable(statement[fetch.start() :] + into)
+        shown = _shown(statement[fetch.start() :] + into)
         yield Passage(
             "remote-execution",
             offset,
@@ -456,13 +476,13 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Passage]:
 def _powershell(text: str, _: bytes) -> Iterator[Passage]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"runs downloaded code unchecked: `{printable(command)}`"
+        what = f"runs downloaded code unchecked: `{_shown(command)}`"
         yield Passage("remote-execution", match.start(), what)
 
 
 def _expansion(text: str) -> Iterator[Passage]:
     for match in threats.EXPANSION.finditer(text):
-        what = f"runs a command when the skill is loaded: `{printable(match[0][2:-1])}`"
+        what = f"runs a command when the skill is loaded: `{_shown(match[0][2:-1])}`"
         yield Passage("command-expansion", match.start(), what)
 
 

@@ -183,6 +183,7 @@ class PullUndo:
                     above, name = root.parent(path.removeprefix("/"))
                     with above:
                         os.rmdir(name, dir_fd=above.fd)
+
     def _check_lock(self) -> None:
         if not is_locked(self.target):
             raise self._refused(f"there is no lock in {self.target.path} any more")
