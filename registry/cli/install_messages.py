@@ -17,7 +17,7 @@ from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
     from registry.db.read.findings import SecurityFinding
-    from registry.install.lockfile import Locked
+    from registry.install.lockfile import LockEntry
     from registry.install.targets import InstallResult, InstallTarget
     from registry.model import Skill
 
@@ -173,7 +173,9 @@ def _folder(one: "InstallResult") -> str:
     return quote(escape.line(os.path.basename(one.path)))
 
 
-def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+def _is_installed(
+    session: Session, one: "InstallResult", locked: "Mapping[str, LockEntry]"
+) -> bool:
     """Tell whether a skill that can't be installed now is already installed."""
     from registry.install.provenance import owner
 
@@ -184,7 +186,7 @@ def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, 
     return one.state == "gone" or (skill is not None and skill.ref == one.ref)
 
 
-def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, LockEntry]") -> bool:
     """Tell whether exactly the installed files are quarantined, or the skill is removed."""
     from registry.install.provenance import owner
 
@@ -260,7 +262,7 @@ def report_origins(
 
 
 def _report_security(
-    session: Session, entries: "Sequence[Locked]", shown: "Collection[SecurityFinding]"
+    session: Session, entries: "Sequence[LockEntry]", shown: "Collection[SecurityFinding]"
 ) -> None:
     """Print the security findings of installed skills that are not in ``shown``."""
     for source in dict.fromkeys(entry.source for entry in entries):
@@ -335,7 +337,7 @@ def report_declined(session: Session, skills: "Sequence[Skill]", known: Collecti
 
 
 def _elsewhere(
-    target: "InstallTarget", locked: "Mapping[str, Locked]", folders: Sequence[str]
+    target: "InstallTarget", locked: "Mapping[str, LockEntry]", folders: Sequence[str]
 ) -> str:
     """Return a sentence that names the folders of skills that are missing from the table."""
     named: dict[str, dict[str, None]] = {}
@@ -349,7 +351,7 @@ def _elsewhere(
     )
 
 
-def _origin(entry: "Locked") -> str:
+def _origin(entry: "LockEntry") -> str:
     if entry.origin is None or not entry.origin["url"]:
         return f"the source {escape.line(entry.source)}"
     place = escape.line(formatting.address(entry.origin["url"], entry.origin["ref"]))

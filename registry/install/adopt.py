@@ -19,7 +19,7 @@ from registry.disk.paths import is_safe_relative
 from registry.document.names import check_folder_name
 from registry.errors import AddressInvalid, LockMissing, PullRefused, RegistryError
 from registry.install.content import local_files
-from registry.install.lockfile import Locked, Mode
+from registry.install.lockfile import LockEntry, Mode
 from registry.install.plan import InstallPlan
 from registry.install.provenance import agents_folder, owner
 from registry.install.pull import open_transaction
@@ -112,7 +112,7 @@ def _adopted(
             name, path, "failed", "its folder has no SKILL.md, or an entry that is not a file"
         )
     mode: Mode = "link" if is_linked else "copy"
-    entry = Locked(
+    entry = LockEntry(
         name=name,
         ref=name,
         source="",
@@ -159,7 +159,7 @@ def _sharing(target: InstallTarget) -> str:
     return next(iter(installed), _SHARING)
 
 
-def _owned(core: Core, entry: Locked) -> Locked:
+def _owned(core: Core, entry: LockEntry) -> LockEntry:
     skill = owner(core, entry)
     if skill is None and entry.origin is None:
         known = same_files(core.reader, entry.name, entry.tree_hash)

@@ -29,7 +29,7 @@ from registry.errors import (
     SkillInaccessible,
     VersionNotStored,
 )
-from registry.install.lockfile import Locked
+from registry.install.lockfile import LockEntry
 from registry.model import PinnedSkill, Skill, SkillFile
 from registry.sync.sources import is_here
 
@@ -265,7 +265,7 @@ For a larger file, the summary only reports that the file differs.
 """
 
 
-def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
+def edit_summary(core: Core, place: Place, pulled: LockEntry) -> str:
     """Summarise how an installed skill differs from the files that `pull` wrote, for each file.
 
     Raises OSError.

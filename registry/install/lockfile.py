@@ -29,7 +29,7 @@ ORIGIN: Final = ("commit", "path", "ref", "url")
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockEntry:
     """The entry of an installed skill in a lock file.
 
     It has the skill's origin, its hashes, and the hash of each of its files by path. ``digest`` is
@@ -54,10 +54,10 @@ class Locked:
     pin: str | None = None
 
 
-_TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
+_TEXTS: Final = [one.name for one in fields(LockEntry) if one.type is str]
 
 
-def read_lock(to: str) -> dict[str, Locked]:
+def read_lock(to: str) -> dict[str, LockEntry]:
     """Return the installed skills by the names of their folders. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
@@ -80,7 +80,7 @@ def pulled_at(to: str) -> str | None:
     return None
 
 
-def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
+def write_lock(to: Folder, locked: Mapping[str, LockEntry]) -> None:
     """Replace the lock file atomically; for the same entries, its bytes are the same."""
     data = {"version": VERSION, "skills": {name: asdict(one) for name, one in locked.items()}}
     replace_file(Place(to, NAME), encoded(data, sort=True))
@@ -92,7 +92,7 @@ def encoded(data: object, *, sort: bool) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def locked_from(record: Any) -> Locked:
+def locked_from(record: Any) -> LockEntry:
     """Check each field of an entry's JSON, and return the entry.
 
     Raises KeyError, TypeError or AttributeError if a field is missing or has a wrong type, and
@@ -107,7 +107,7 @@ def locked_from(record: Any) -> Locked:
     pin = record.get("pin")
     if pin is not None and not is_label(pin):
         raise TypeError("a pin is the label of a version")
-    return Locked(
+    return LockEntry(
         **texts,
         files=dict(files),
         origin=None if origin is None else origin_from(origin),

@@ -34,7 +34,7 @@ from registry.install.content import (
     same_files,
     tree_hash_at,
 )
-from registry.install.lockfile import Locked, Mode
+from registry.install.lockfile import LockEntry, Mode
 from registry.install.provenance import Provenance, is_taken, lock_entry, overlap_reason
 from registry.install.pull_records import InstallRecord, keep_edit
 from registry.install.staging import (
@@ -58,7 +58,7 @@ from registry.sync.installed import forget_removed
 from registry.sync.sources import own_sources
 
 
-def known_digests(entry: Locked, one: InstallPath) -> set[str]:
+def known_digests(entry: LockEntry, one: InstallPath) -> set[str]:
     """Return the digests that a folder or link at a path may have if a pull installed it."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
@@ -140,7 +140,7 @@ class InstallPlan:
         """Return the path of the folder of a skill in the lock file, for messages."""
         return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
 
-    def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
+    def _known_paths(self, entry: LockEntry | None, folder: str) -> list[InstallPath]:
         if entry is None:
             return self._paths((), "copy", folder)
         return self._paths(entry.agents, entry.mode, folder)
@@ -177,7 +177,7 @@ class InstallPlan:
         anchor = self._opened.get(LOCK_DIR)
         return self._stack.enter_context(self._target.open(label, anchor, make=False))
 
-    def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
+    def _holds_files(self, known: LockEntry, folder: str, one: InstallPath) -> bool:
         """Tell whether an install path has the files that a pull wrote, and isn't a link."""
         known_paths = self._known_paths(known, folder)
         were_files = {each.label for each in known_paths if not each.is_link}
@@ -226,7 +226,7 @@ class InstallPlan:
         return InstallResult(skill.ref, path, state, lost)
 
     def _result_of_edited(
-        self, folder: str, skill: Skill, entry: Locked, edited: Edited
+        self, folder: str, skill: Skill, entry: LockEntry, edited: Edited
     ) -> InstallResult:
         """Return the result for a folder that stays unchanged because it was edited.
 
@@ -244,7 +244,7 @@ class InstallPlan:
     def restore(
         self,
         folder: str,
-        entry: Locked,
+        entry: LockEntry,
         entries: Sequence[FileContent] | None,
         reason: str | None = None,
         *,
@@ -373,7 +373,7 @@ class InstallPlan:
         self._record_replaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
-    def without(self, folder: str, ids: Collection[str]) -> Locked | None:
+    def without(self, folder: str, ids: Collection[str]) -> LockEntry | None:
         """Return the lock entry of a skill without these agents; None if no other agent has it.
 
         Raises the errors of `remove`.
@@ -405,7 +405,7 @@ class InstallPlan:
         is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"
         return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
 
-    def _also_read(self, entry: Locked, ids: Collection[str]) -> str:
+    def _also_read(self, entry: LockEntry, ids: Collection[str]) -> str:
         """Return sentences about agents that would still read a skill after its removal for them.
 
         They also read the folders of other agents that have the skill.
@@ -445,7 +445,7 @@ class InstallPlan:
         folder: str,
         parts: Sequence[TargetChange],
         entries: Sequence[FileContent],
-        entry: Locked | None,
+        entry: LockEntry | None,
         *,
         is_edit: bool = False,
     ) -> bool:
@@ -461,7 +461,7 @@ class InstallPlan:
     def _record_replaced(
         self,
         folder: str,
-        entry: Locked | None,
+        entry: LockEntry | None,
         edits: Mapping[str, str],
         missing: Sequence[str],
         *,
@@ -486,7 +486,7 @@ class InstallPlan:
         if not self._swap_all(folder, [part], entries, self.locked.get(folder), is_edit=True):
             raise Edited(path)
 
-    def note(self, folder: str, entry: Locked | None) -> None:
+    def note(self, folder: str, entry: LockEntry | None) -> None:
         """Set the lock entry of a folder; if ``entry`` is None, remove the lock entry."""
         if entry is None:
             self.locked.pop(folder, None)
@@ -494,7 +494,7 @@ class InstallPlan:
             self.locked[folder] = entry
 
     def _refusal(
-        self, known: Locked | None, skill: Skill, install_paths: Sequence[InstallPath]
+        self, known: LockEntry | None, skill: Skill, install_paths: Sequence[InstallPath]
     ) -> str | None:
         if skill.source in self._own and (
             reason := overlap_reason(skill, [one.path for one in install_paths])
@@ -514,7 +514,7 @@ class InstallPlan:
         folders = {one: [each.path for each in self._paths((one,), "copy", "")] for one in ids}
         return [one for one in ids if not overlap_reason(skill, folders[one])] or ids
 
-    def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
+    def _mode(self, known: LockEntry | None, ids: Sequence[str]) -> Mode:
         """Return the default mode; for an installed skill, this is its mode.
 
         A skill in the shared folder gets no second copy in the folder of another agent.
@@ -523,13 +523,13 @@ class InstallPlan:
             return self._target.usual_mode(ids)
         return known.mode
 
-    def _edits(self, folder: str, known: Locked, one: InstallPath) -> str:
+    def _edits(self, folder: str, known: LockEntry, one: InstallPath) -> str:
         return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
 
     def _install(
         self,
         folder: str,
-        entry: Locked,
+        entry: LockEntry,
         entries: Sequence[FileContent],
         install_paths: Sequence[InstallPath],
     ) -> tuple[State, str | None]:
@@ -582,7 +582,7 @@ class InstallPlan:
         self._record_replaced(folder, known, edits, missing, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
-    def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
+    def _was_installed(self, known: LockEntry | None, folder: str, one: InstallPath) -> bool:
         return known is not None and any(
             one.path == it.path for it in self._known_paths(known, folder)
         )
@@ -592,7 +592,7 @@ class InstallPlan:
         one: InstallPath,
         folder: str,
         found: str | None,
-        entry: Locked,
+        entry: LockEntry,
         entries: Sequence[FileContent],
     ) -> bool:
         known = self.locked.get(folder)
@@ -603,7 +603,7 @@ class InstallPlan:
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
     def _unused_paths(
-        self, known: Locked, folder: str, install_paths: Sequence[InstallPath]
+        self, known: LockEntry, folder: str, install_paths: Sequence[InstallPath]
     ) -> list[TargetChange]:
         """Return the changes that remove folders and links which the new plan doesn't use."""
         paths = {one.path for one in install_paths}
@@ -614,7 +614,7 @@ class InstallPlan:
                 found.append(TargetChange(one.label, there, None))
         return found
 
-    def _with_known_origin(self, known: Locked | None, entry: Locked) -> Locked:
+    def _with_known_origin(self, known: LockEntry | None, entry: LockEntry) -> LockEntry:
         """Return ``entry`` with the ref and the origin of the known entry, if the files are equal.
 
         The known origin stays even if its address isn't a source on this machine. The ref depends
@@ -684,7 +684,7 @@ class InstallTransaction(InstallPlan):
     def _record_replaced(
         self,
         folder: str,
-        entry: Locked | None,
+        entry: LockEntry | None,
         edits: Mapping[str, str],
         missing: Sequence[str],
         *,
@@ -719,7 +719,7 @@ class InstallTransaction(InstallPlan):
         folder: str,
         parts: Sequence[TargetChange],
         entries: Sequence[FileContent],
-        entry: Locked | None,
+        entry: LockEntry | None,
         *,
         is_edit: bool = False,
     ) -> bool:

@@ -22,7 +22,7 @@ from registry.document.names import check_folder_name
 from registry.errors import PullClash, RegistryError, SkillAmbiguous, SkillNotFound
 from registry.install import lockfile
 from registry.install.content import FileContent, tree_hash
-from registry.install.lockfile import Locked, Mode, read_lock
+from registry.install.lockfile import LockEntry, Mode, read_lock
 from registry.install.targets import InstallResult, InstallTarget
 from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill, Source
 from registry.remotes.address import check_ref, normalize_url, read_address
@@ -85,7 +85,7 @@ def _is_safe(folder: str) -> bool:
     return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
 
 
-def owner(core: Core, entry: Locked) -> Skill | None:
+def owner(core: Core, entry: LockEntry) -> Skill | None:
     """Return the registry's skill from which an entry was installed; None if there is none.
 
     First, this tries the skill at the entry's source and folder, if it has the entry's origin.
@@ -170,10 +170,10 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
 
 def lock_entry(
     skill: Skill, entries: Sequence[FileContent], ids: tuple[str, ...], mode: Mode
-) -> Locked:
+) -> LockEntry:
     """Return the lock entry of a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
-    return Locked(
+    return LockEntry(
         name=skill.name,
         ref=skill.ref,
         source=skill.source,
@@ -207,7 +207,7 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
     return normalize_url(origin["url"] or ""), origin["path"] or "."
 
 
-def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
+def is_taken(core: Core, entry: LockEntry | None, skill: Skill) -> str | None:
     """Return why an entry's folder belongs to another skill; None if it belongs to this skill."""
     if entry is None or _is_owner(core, entry, skill):
         return None
@@ -225,7 +225,7 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
     return f"{_INSTALLED} {place}, {known}. {UNLESS_FORCED}"
 
 
-def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
+def _is_owner(core: Core, entry: LockEntry, skill: Skill) -> bool:
     """Tell whether an entry's folder was installed from this skill or from its remote origin."""
     if (entry.source, entry.folder) == (skill.source, skill.folder):
         return entry.origin is not None or had(core, skill, entry.tree_hash)
@@ -273,7 +273,7 @@ class Provenance:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def is_strange(self, entry: Locked) -> bool:
+    def is_strange(self, entry: LockEntry) -> bool:
         """Tell whether an entry comes from a source that isn't on this machine.
 
         An entry with an address counts as such if no source here includes the address and the
@@ -284,7 +284,7 @@ class Provenance:
             return not has_revision_with(self._core.reader, entry.tree_hash)
         return self._source(entry) is None
 
-    def reason(self, entry: Locked) -> str:
+    def reason(self, entry: LockEntry) -> str:
         """Return the reason why the registry has no skill for an entry."""
         if entry.origin is None or not entry.origin["url"]:
             if not entry.source:
@@ -312,7 +312,7 @@ class Provenance:
         return _UNFETCHED.format(source=source.name, pin=pin, quoted=quote(source.name))
 
     def locked_elsewhere(
-        self, target: InstallTarget, locked: Mapping[str, Locked]
+        self, target: InstallTarget, locked: Mapping[str, LockEntry]
     ) -> dict[str, str]:
         """Return messages about the entries that another machine locked at another ref, by folder.
 
@@ -320,7 +320,7 @@ class Provenance:
         files before, the user has moved its pin, and `pull` follows the source. An entry with known
         files counts only if there is another entry with the same ref and unknown files.
         """
-        groups: dict[tuple[str, str, str], dict[str, Locked]] = {}
+        groups: dict[tuple[str, str, str], dict[str, LockEntry]] = {}
         for folder, entry in locked.items():
             source = None if entry.pin is not None else self._source(entry)
             ref = (entry.origin or {}).get("ref") or ""
@@ -344,7 +344,7 @@ class Provenance:
             found |= dict.fromkeys(entries, message)
         return found
 
-    def _source(self, entry: Locked) -> tuple[str, Remote] | None:
+    def _source(self, entry: LockEntry) -> tuple[str, Remote] | None:
         """Return a source that includes the origin of an entry, with its name."""
         origin = entry.origin or {}
         path = origin.get("path") or ROOT

@@ -24,7 +24,7 @@ from registry.errors import (
 )
 from registry.install import lockfile, pull_records
 from registry.install.content import content_as_locked, is_known
-from registry.install.lockfile import Locked, Mode
+from registry.install.lockfile import LockEntry, Mode
 from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import Provenance, folders, original, owner
 from registry.install.pull_records import remember
@@ -130,7 +130,7 @@ def skills_to_update(
 
 
 def _locked_elsewhere(
-    core: Core, target: InstallTarget, locked: Mapping[str, Locked]
+    core: Core, target: InstallTarget, locked: Mapping[str, LockEntry]
 ) -> dict[str, str]:
     return Provenance(core).locked_elsewhere(target, locked)
 
@@ -201,12 +201,12 @@ def restore_from_lock(
             ]
 
 
-def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
+def _unknown(core: Core, entries: Iterable[LockEntry]) -> list[LockEntry]:
     return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
 def _restore_one(
-    core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
+    core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: LockEntry
 ) -> InstallResult:
     if work.is_as_locked(folder):
         return InstallResult(entry.ref, work.path(folder), "unchanged")
@@ -230,7 +230,7 @@ def _restore_one(
     return work.restore(folder, entry, entries, reason)
 
 
-def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
+def _why_held(core: Core, entry: LockEntry, held: SkillHeld) -> str:
     """Return the first security error in an entry's files, and a command to accept the skill."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
@@ -259,7 +259,7 @@ def is_locked(target: InstallTarget) -> bool:
     return os.path.lexists(os.path.join(target.path, lockfile.NAME))
 
 
-def _refs(entry: Locked) -> tuple[str, str, str]:
+def _refs(entry: LockEntry) -> tuple[str, str, str]:
     """Return the refs that users may know for an installed skill; the most specific comes last."""
     return f"{entry.source}/{entry.name}", f"{entry.source}/{entry.folder}", entry.ref
 

@@ -28,7 +28,7 @@ from registry.disk.beneath import Folder
 from registry.disk.private import open_data_folder, read_own_file
 from registry.errors import RegistryError
 from registry.install.content import FileContent, local_content, local_files
-from registry.install.lockfile import Locked
+from registry.install.lockfile import LockEntry
 from registry.install.targets import InstallTarget
 from registry.text import is_encodable, utc_now
 
@@ -62,8 +62,8 @@ class InstallRecord:
     @classmethod
     def of(
         cls,
-        was: Locked | None,
-        now: Locked | None,
+        was: LockEntry | None,
+        now: LockEntry | None,
         edits: Mapping[str, str],
         missing: Sequence[str],
         made: Sequence[str],
@@ -89,7 +89,7 @@ class InstallRecord:
         return self.state != self.left or has_files
 
 
-def state_of(entry: Locked | None) -> list[Any] | None:
+def state_of(entry: LockEntry | None) -> list[Any] | None:
     """Return an entry's tree hash, agents and mode; two entries are compared by these values."""
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 

@@ -22,7 +22,7 @@ from registry.errors import (
     RemoteTooLarge,
 )
 from registry.install.content import FileContent, tree_hash
-from registry.install.lockfile import Locked
+from registry.install.lockfile import LockEntry
 from registry.model import Remote
 from registry.remotes.address import Address, normalize_url, read_address, stranger_reason
 from registry.remotes.git import has_commits, open_commits
@@ -51,14 +51,14 @@ class LockedOrigins:
         self._origins: dict[str, Opened | RemoteProblem] = {}
         self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
 
-    def expect(self, entries: Iterable[Locked]) -> None:
+    def expect(self, entries: Iterable[LockEntry]) -> None:
         """Announce the entries that will be read, so that each repository gets only one request."""
         for one in entries:
             if one.origin is not None and (url := one.origin["url"]) is not None:
                 folders = self._expected.setdefault((url, _ref(one.origin)), set())
                 folders.add(one.origin["path"] or ROOT)
 
-    def files(self, entry: Locked) -> list[FileContent] | None:
+    def files(self, entry: LockEntry) -> list[FileContent] | None:
         """Return the files of a locked skill from its origin; None if the entry has no address.
 
         Raises `AddressInvalid`, `RemoteProblem`.

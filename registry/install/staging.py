@@ -39,7 +39,7 @@ from registry.disk.private import NotOurs, open_own_folder
 from registry.disk.swap import PREFIX, TREE, Swap, draft_name, stage_files, unknown_in
 from registry.errors import RegistryError
 from registry.install.content import FileContent
-from registry.install.lockfile import Locked, locked_from, safe_folder
+from registry.install.lockfile import LockEntry, locked_from, safe_folder
 from registry.sync.installed import MAX_BYTES
 
 RECORD: Final = "note.json"
@@ -337,7 +337,7 @@ class GroupSwap:
             to.sync()
         return digest
 
-    def place(self, entry: Locked | None) -> bool:
+    def place(self, entry: LockEntry | None) -> bool:
         """Change all paths to their new state.
 
         If one of them can't be changed, returns False and leaves all paths unchanged. ``entry`` is
@@ -384,7 +384,7 @@ class GroupSwap:
                 return False
         return record_in_place(self.opened[self.deciding], self.name) is not None
 
-    def entry(self) -> Locked | None:
+    def entry(self) -> LockEntry | None:
         """Return the new lock entry; None if the change removes the skill.
 
         Raises OSError, and the errors of `lockfile.locked_from`.

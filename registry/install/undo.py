@@ -21,7 +21,7 @@ from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import FileContent, content_as_locked
-from registry.install.lockfile import NAME, Locked, locked_from, read_lock
+from registry.install.lockfile import NAME, LockEntry, locked_from, read_lock
 from registry.install.plan import InstallPlan
 from registry.install.pull import is_locked, open_transaction
 from registry.install.pull_records import (
@@ -220,7 +220,7 @@ class PullUndo:
             for label, kept in one.edits.items()
         )
 
-    def _is_as_before(self, now: Locked | None, folder: str) -> bool:
+    def _is_as_before(self, now: LockEntry | None, folder: str) -> bool:
         """Tell whether a skill has its state from before the pull, apart from its edits."""
         one = self.records[folder]
         # If the pull only restored missing files, the lock entry doesn't show whether the files
@@ -271,7 +271,7 @@ class PullUndo:
         entry = replace(entry, files=files)
         self._check(work.restore(folder, entry, entries, without=one.missing))
 
-    def _content(self, entry: Locked) -> list[FileContent] | None:
+    def _content(self, entry: LockEntry) -> list[FileContent] | None:
         """Return the files of a lock entry without network access.
 
         Returns None if the files are quarantined or aren't stored.

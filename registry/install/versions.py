@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from registry.core import Core
 from registry.db.read.labels import versions_of_installed
-from registry.install.lockfile import Locked
+from registry.install.lockfile import LockEntry
 from registry.install.targets import InstallResult
 from registry.model import SkillVersion
 
 
-def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
+def versions_of(core: Core, entry: LockEntry) -> Sequence[SkillVersion]:
     """Return all versions of a lock entry's skill, including yanked versions, the newest first."""
     place = entry.source, entry.folder
     return versions_of_installed(core.reader, *place, entry.tree_hash)
@@ -22,7 +22,7 @@ def is_withdrawn(versions: Sequence[SkillVersion]) -> bool:
 
 
 def noted(
-    result: InstallResult, entry: Locked | None, versions: Sequence[SkillVersion]
+    result: InstallResult, entry: LockEntry | None, versions: Sequence[SkillVersion]
 ) -> InstallResult:
     """Return a result with the pin of the lock entry, a newer version, and a warning.
 
