@@ -90,22 +90,28 @@ def _adopted(
     folder = agents_folder(name)
     if check_folder_name(folder) is not None:
         return InstallResult(name, target.path, "failed", "no folder of a skill can have its name")
-    by_label = _agents_with(target, folder)
-    install_paths = target.install_paths(by_label.values(), "copy", folder) if by_label else []
+    by_folder_id = _agents_with(target, folder)
+    install_paths = (
+        target.install_paths(by_folder_id.values(), "copy", folder) if by_folder_id else []
+    )
     first = next((one for one in install_paths if _is_folder(one.path_of(folder))), None)
     if first is None:
         return InstallResult(name, os.path.join(target.path_of(target.shared), folder), "missing")
     path = first.path_of(folder)
     if folder in work.locked:
         return InstallResult(name, path, "unchanged")
-    found = {one.label: work.found(one, folder) for one in install_paths}
-    digest = found[first.label] or ""
+    found = {one.folder_id: work.found(one, folder) for one in install_paths}
+    digest = found[first.folder_id] or ""
     linked = [
-        one for one in install_paths if one.link and found[one.label] == digest_of_link(one.link)
+        one
+        for one in install_paths
+        if one.link and found[one.folder_id] == digest_of_link(one.link)
     ]
     is_linked = bool(linked) and not first.link
-    having = linked if is_linked else [one for one in install_paths if found[one.label] == digest]
-    files = local_files(Place(work.folder_at(first.label), folder))
+    having = (
+        linked if is_linked else [one for one in install_paths if found[one.folder_id] == digest]
+    )
+    files = local_files(Place(work.folder_at(first.folder_id), folder))
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):
         return InstallResult(
@@ -122,7 +128,7 @@ def _adopted(
         digest=digest,
         files={one: hashed for one, (hashed, _) in files.items()},
         origin=_origin(name, facts),
-        agents=tuple(sorted(by_label[one.label] for one in having)),
+        agents=tuple(sorted(by_folder_id[one.folder_id] for one in having)),
         mode=mode,
     )
     entry = _owned(core, entry)
@@ -135,18 +141,18 @@ def _is_folder(path: str) -> bool:
 
 
 def _agents_with(target: InstallTarget, folder: str) -> dict[str, str]:
-    """Return the labels of the agents' folders that contain ``folder``, each with an agent's id."""
+    """Return the ids of the agents' folders that contain ``folder``, each with an agent's id."""
     found: dict[str, str] = {}
     for one in agents().values():
-        label = one.personal if target.is_global else one.project
-        if not label or label in found:
+        folder_id = one.personal if target.is_global else one.project
+        if not folder_id or folder_id in found:
             continue
         try:
-            path = target.path_of(label)
+            path = target.path_of(folder_id)
         except PullRefused:
             continue  # the path of this folder depends on an environment variable that isn't set
         if os.path.lexists(os.path.join(path, folder)):
-            found[label] = one.id
+            found[folder_id] = one.id
     if target.shared in found:
         found[target.shared] = _sharing(target)
     return found

@@ -194,7 +194,7 @@ class _Look:
         self._target = target
         self._where = where
 
-    def at(self, labels: list[str], agent: Agent) -> list[AgentSkill]:
+    def at(self, folder_ids: list[str], agent: Agent) -> list[AgentSkill]:
         found: list[AgentSkill] = []
         with as_pull_refused(self._target.path), ExitStack() as stack:
             standing = InstallPlan(self._core, stack, self._target)
@@ -204,26 +204,27 @@ class _Look:
                 for folder, entry in standing.locked.items()
                 # Several agents may read the same folder, so also list skills that were installed
                 # for other agents.
-                if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
+                if agent.id in entry.agents
+                or {*self._target.folder_ids(entry.agents)} & {*folder_ids}
             }
             # If one folder is a link to another folder, list its skills only once.
             seen: set[str] = set()
-            for label in labels:
-                path = self._path(label)
+            for folder_id in folder_ids:
+                path = self._path(folder_id)
                 for name in [] if path is None else _folders(path):
                     place = os.path.join(path or "", name)
                     if (real := real_path(place)) in seen:
                         continue
                     seen.add(real)
-                    places = self._target.labels(ours[name].agents) if name in ours else ()
-                    if name in ours and label in {labels[0], *places}:
+                    places = self._target.folder_ids(ours[name].agents) if name in ours else ()
+                    if name in ours and folder_id in {folder_ids[0], *places}:
                         found.append(self._locked(standing, name, place))
                     else:
                         found.append(self._other(place))
             there = {os.path.basename(one.place) for one in found}
             for name in sorted(ours.keys() - there):
                 entry = ours[name]
-                place = os.path.join(self._path(labels[0]) or "", name)
+                place = os.path.join(self._path(folder_ids[0]) or "", name)
                 skill = owner(self._core, entry)
                 description = None if skill is None else skill.description
                 found.append(
@@ -231,9 +232,9 @@ class _Look:
                 )
         return found
 
-    def _path(self, label: str) -> str | None:
+    def _path(self, folder_id: str) -> str | None:
         is_global = self._where == "global"
-        return expand(label) if is_global else os.path.join(self._target.path, label)
+        return expand(folder_id) if is_global else os.path.join(self._target.path, folder_id)
 
     def _locked(self, standing: InstallPlan, name: str, place: str) -> AgentSkill:
         entry = standing.locked[name]

@@ -64,9 +64,11 @@ def known_digests(entry: LockEntry, one: InstallPath) -> set[str]:
 
 
 def _missing(places: Sequence[InstallPath], folder: str) -> list[str]:
-    """Return the labels of the install paths that don't exist on disk."""
-    labels = [one.label for one in places if not os.path.lexists(os.path.join(one.path, folder))]
-    return list(dict.fromkeys(labels))
+    """Return the folder ids of the install paths that don't exist on disk."""
+    folder_ids = [
+        one.folder_id for one in places if not os.path.lexists(os.path.join(one.path, folder))
+    ]
+    return list(dict.fromkeys(folder_ids))
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
@@ -160,29 +162,29 @@ class InstallPlan:
         if not os.path.lexists(os.path.join(one.path, folder)):
             return None  # to open the parent folder would create it
         try:
-            return digest_of(Place(self.folder_at(one.label), folder))
+            return digest_of(Place(self.folder_at(one.folder_id), folder))
         except FileNotFoundError:
             return None
 
-    def folder_at(self, label: str) -> Folder:
-        """Open the folder with a label; it stays open until the plan ends. Raises OSError."""
-        if label not in self._opened:
-            real = real_path(self._target.path_of(label))
+    def folder_at(self, folder_id: str) -> Folder:
+        """Open the folder with an id; it stays open until the plan ends. Raises OSError."""
+        if folder_id not in self._opened:
+            real = real_path(self._target.path_of(folder_id))
             if real not in self._by_path:
-                self._by_path[real] = self._open(label)
-            self._opened[label] = self._by_path[real]
-        return self._opened[label]
+                self._by_path[real] = self._open(folder_id)
+            self._opened[folder_id] = self._by_path[real]
+        return self._opened[folder_id]
 
-    def _open(self, label: str) -> Folder:
+    def _open(self, folder_id: str) -> Folder:
         anchor = self._opened.get(LOCK_DIR)
-        return self._stack.enter_context(self._target.open(label, anchor, make=False))
+        return self._stack.enter_context(self._target.open(folder_id, anchor, make=False))
 
     def _holds_files(self, known: LockEntry, folder: str, one: InstallPath) -> bool:
         """Tell whether an install path has the files that a pull wrote, and isn't a link."""
         known_paths = self._known_paths(known, folder)
-        were_files = {each.label for each in known_paths if not each.is_link}
-        mode = self.folder_at(one.label).lstat(folder).st_mode
-        return one.label in were_files and S_ISDIR(mode)
+        were_files = {each.folder_id for each in known_paths if not each.is_link}
+        mode = self.folder_at(one.folder_id).lstat(folder).st_mode
+        return one.folder_id in were_files and S_ISDIR(mode)
 
     def pull(
         self,
@@ -250,7 +252,7 @@ class InstallPlan:
         *,
         without: Collection[str] = (),
     ) -> InstallResult:
-        """Restore the files of a lock entry, except in the folders with the labels ``without``.
+        """Restore the files of a lock entry, except in the folders with the ids ``without``.
 
         In those folders, the installed copy or link is removed. If ``entries`` is None, the files
         aren't available, and ``reason`` tells why.
@@ -260,7 +262,7 @@ class InstallPlan:
         if entries is None:
             return InstallResult(entry.ref, path, "failed", reason or _NOT_SO)
         try:
-            wanted = [one for one in install_paths if one.label not in without]
+            wanted = [one for one in install_paths if one.folder_id not in without]
             state, lost = self._install(folder, entry, entries, wanted)
         except Edited as edited:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
@@ -275,7 +277,7 @@ class InstallPlan:
                 if found is None:
                     return False
                 continue
-            if tree_hash_at(Place(self.folder_at(one.label), folder)) != entry.tree_hash:
+            if tree_hash_at(Place(self.folder_at(one.folder_id), folder)) != entry.tree_hash:
                 return False
         return True
 
@@ -353,15 +355,15 @@ class InstallPlan:
                 if not self._options.force:
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
-                edits[one.label] = found
+                edits[one.folder_id] = found
             if found is not None:
-                parts.append(TargetChange(one.label, found, None))
+                parts.append(TargetChange(one.folder_id, found, None))
         entries: Sequence[FileContent] | None = ()
         for one in stay:  # a link to a folder that is removed becomes a copy
             found = self.found(one, folder)
             if not one.is_link and one.link and found == digest_of_link(one.link):
                 entries = content_as_locked(self._core, entry.name, entry.tree_hash)
-                parts.append(TargetChange(one.label, found, ""))
+                parts.append(TargetChange(one.folder_id, found, ""))
         if entries is None:
             return InstallResult(entry.ref, path, "failed", _NOT_SO)
         edits = self._keep_edits(folder, edits)
@@ -388,21 +390,21 @@ class InstallPlan:
         left = tuple(one for one in entry.agents if one not in ids)
         if not left:
             return None
-        labels = self._target.labels(ids)
-        for label in labels:
-            if sharing := [one for one in left if self._target.labels([one]) == [label]]:
-                there = [one for one in ids if self._target.labels([one]) == [label]]
+        folder_ids = self._target.folder_ids(ids)
+        for folder_id in folder_ids:
+            if sharing := [one for one in left if self._target.folder_ids([one]) == [folder_id]]:
+                there = [one for one in ids if self._target.folder_ids([one]) == [folder_id]]
                 everywhere = ["--global"] if self._target.is_global else []
                 every = [f"--agent={one}" for one in [*ids, *sharing]]
                 words = ["skill-registry", "pull", *everywhere, "--remove", folder, *every]
                 both = " and ".join(names[one] for one in [*there, *sharing])
                 message = (
-                    f"{both} read the same folder, {label}, so they have {entry.name} together. "
-                    f"{self._also_read(entry, [*there, *sharing])}To remove it for {both}, "
-                    f"run: {shlex.join(words)}"
+                    f"{both} read the same folder, {folder_id}, so they have {entry.name} "
+                    f"together. {self._also_read(entry, [*there, *sharing])}To remove it for "
+                    f"{both}, run: {shlex.join(words)}"
                 )
                 raise UsageProblem(message=message)
-        is_copy = self._target.shared in labels or self._target.usual_mode(left) == "copy"
+        is_copy = self._target.shared in folder_ids or self._target.usual_mode(left) == "copy"
         return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
 
     def _also_read(self, entry: LockEntry, ids: Collection[str]) -> str:
@@ -414,11 +416,11 @@ class InstallPlan:
         for one in (agents()[each] for each in ids):
             places = one.personal_places if self._target.is_global else one.project_places
             for other in entry.agents:
-                for label in self._target.labels([other]) if other not in ids else ():
-                    if label in places:
+                for folder_id in self._target.folder_ids([other]) if other not in ids else ():
+                    if folder_id in places:
                         told += (
-                            f"{one.name} also reads {label}, so it keeps {entry.name} as long as "
-                            f"{agents()[other].name} has it. "
+                            f"{one.name} also reads {folder_id}, so it keeps {entry.name} as long "
+                            f"as {agents()[other].name} has it. "
                         )
         return told
 
@@ -435,7 +437,7 @@ class InstallPlan:
             # If a folder is missing or can't be opened, ignore the unfinished change in that
             # folder.
             with suppress(OSError, PullRefused):
-                known = self._target.known_labels()
+                known = self._target.known_folder_ids()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
             if group is not None and group.is_decided():
                 self.note(group.folder, group.entry())
@@ -477,12 +479,12 @@ class InstallPlan:
         del folder
         return edits
 
-    def put_edit(self, folder: str, label: str, entries: Sequence[FileContent]) -> None:
+    def put_edit(self, folder: str, folder_id: str, entries: Sequence[FileContent]) -> None:
         """Restore an edit that a pull replaced; the lock entry stays unchanged."""
-        path = os.path.join(self._target.path_of(label), folder)
+        path = os.path.join(self._target.path_of(folder_id), folder)
         is_there = os.path.lexists(path)
-        base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
-        part = TargetChange(label, base, "")
+        base = digest_of(Place(self.folder_at(folder_id), folder)) if is_there else None
+        part = TargetChange(folder_id, base, "")
         if not self._swap_all(folder, [part], entries, self.locked.get(folder), is_edit=True):
             raise Edited(path)
 
@@ -519,12 +521,12 @@ class InstallPlan:
 
         A skill in the shared folder gets no second copy in the folder of another agent.
         """
-        if known is None or self._target.labels(known.agents) == [self._target.shared]:
+        if known is None or self._target.folder_ids(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
         return known.mode
 
     def _edits(self, folder: str, known: LockEntry, one: InstallPath) -> str:
-        return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
+        return edit_summary(self._core, Place(self.folder_at(one.folder_id), folder), known)
 
     def _install(
         self,
@@ -555,14 +557,14 @@ class InstallPlan:
                 kept = found
                 continue
             if found is not None and (known is None or found not in known_digests(known, one)):
-                place = Place(self.folder_at(one.label), folder)
+                place = Place(self.folder_at(one.folder_id), folder)
                 was_pulled = known is not None and self._holds_files(known, folder, one)
                 told = self._edits(folder, known, one) if known else diff_summary(place, entries)
                 if not (self._options.force or (self._options.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
-                edits[one.label] = found
-            parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
+                edits[one.folder_id] = found
+            parts.append(TargetChange(one.folder_id, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or entry.digest)
         left = self._unused_paths(known, folder, install_paths) if known else []
         if not parts and not left:
@@ -600,7 +602,7 @@ class InstallPlan:
             return False
         if known is not None and found == known.digest:
             return known.tree_hash == entry.tree_hash
-        return same_files(entries, Place(self.folder_at(one.label), folder))
+        return same_files(entries, Place(self.folder_at(one.folder_id), folder))
 
     def _unused_paths(
         self, known: LockEntry, folder: str, install_paths: Sequence[InstallPath]
@@ -611,7 +613,7 @@ class InstallPlan:
         for one in self._known_paths(known, folder):
             there = None if one.path in paths else self.found(one, folder)
             if there is not None and there in known_digests(known, one):
-                found.append(TargetChange(one.label, there, None))
+                found.append(TargetChange(one.folder_id, there, None))
         return found
 
     def _with_known_origin(self, known: LockEntry | None, entry: LockEntry) -> LockEntry:
@@ -696,16 +698,16 @@ class InstallTransaction(InstallPlan):
 
     def _keep_edits(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
         return {
-            label: digest
-            for label, digest in edits.items()
-            if keep_edit(Place(self.folder_at(label), folder), digest)
+            folder_id: digest
+            for folder_id, digest in edits.items()
+            if keep_edit(Place(self.folder_at(folder_id), folder), digest)
         }
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
             remove_tree(Place(self._anchor, draft))
         for name in staging_dirs(self._anchor):
-            known = self._target.known_labels()
+            known = self._target.known_folder_ids()
             group = GroupSwap.found(self._anchor, name, known, self.folder_at)
             if group is not None:
                 if group.finish():
@@ -723,7 +725,7 @@ class InstallTransaction(InstallPlan):
         *,
         is_edit: bool = False,
     ) -> bool:
-        opened = {one.label: self.folder_at(one.label) for one in parts}
+        opened = {one.folder_id: self.folder_at(one.folder_id) for one in parts}
         group = GroupSwap.begin(self._anchor, folder, parts, opened)
         try:
             made = group.stage(parts, entries)
@@ -740,14 +742,14 @@ class InstallTransaction(InstallPlan):
             return False
         self.note(folder, entry)
         self._behind.append(group.clear)
-        gone = [self._target.path_of(one.label) for one in parts if one.link is None]
+        gone = [self._target.path_of(one.folder_id) for one in parts if one.link is None]
         self._removed += [os.path.join(real_path(path), folder) for path in gone]
         if len(self._behind) >= BATCH:
             self.flush()
         return True
 
-    def _open(self, label: str) -> Folder:
-        self.made += missing_folders(real_path(self._target.path_of(label)))
-        found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
+    def _open(self, folder_id: str) -> Folder:
+        self.made += missing_folders(real_path(self._target.path_of(folder_id)))
+        found = self._stack.enter_context(self._target.open(folder_id, self._anchor, make=True))
         self._stack.enter_context(exclusive_lock(found))
         return found

@@ -47,7 +47,7 @@ def pull(
     original of an installed copy, the original is installed. Raises `PullClash`, `PullRefused`,
     `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
     """
-    target.labels(options.agents)
+    target.folder_ids(options.agents)
     skills = [original(core, one) for one in skills]
     places, refused = folders(skills, target.path, for_agents=bool(options.agents))
     with open_transaction(core, target, options) as work:

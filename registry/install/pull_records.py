@@ -45,7 +45,7 @@ class InstallRecord:
     ``before`` is the skill's entry in the lock file before the pull, without the hashes of its
     files; None if there was no entry. ``state`` and ``left`` are the `state_of` the entry before
     and after the pull. ``edits`` has the digests of the replaced edits and folders that `keep_edit`
-    stored, by the label of their folder. ``missing`` has the labels of the folders in which an
+    stored, by the id of their folder. ``missing`` has the ids of the folders in which an
     installed skill was missing before the pull. ``is_kept`` is True if the pull replaced no other
     files. ``made`` has the real paths of the folders, and of the lock file, that the pull created.
     """

@@ -46,7 +46,7 @@ RECORD: Final = "note.json"
 """Name of the file in a staging directory that records the old and the new state of its path."""
 
 GROUP: Final = "places.json"
-"""Name of the file beside the lock file with the labels of all paths of a change.
+"""Name of the file beside the lock file with the ids of the folders of a change.
 
 The file is written before the staging directories.
 """
@@ -240,13 +240,13 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 
 
 class TargetChange(NamedTuple):
-    """The change of one path: the label of its parent folder, its old and its new state.
+    """The change of one path: the id of its parent folder, its old and its new state.
 
     The old state is a digest. ``link`` is the target of the new link. ``link`` is "" if the path
     gets the skill's files, and None if the path is removed.
     """
 
-    label: str
+    folder_id: str
     base: str | None
     link: str | None = ""
 
@@ -256,14 +256,14 @@ class GroupSwap:
     """A change of several paths of one skill: all or none.
 
     The change is recorded in the folder ``anchor``, which has the lock file. ``folder`` is the name
-    of the skill's folder. ``labels`` are the labels of the parent folders, in the order of the
-    changes. ``deciding`` is the label of the deciding path.
+    of the skill's folder. ``folder_ids`` are the ids of the parent folders, in the order of the
+    changes. ``deciding`` is the id of the deciding folder.
     """
 
     anchor: Folder
     name: str
     folder: str
-    labels: Sequence[str]
+    folder_ids: Sequence[str]
     deciding: str
     opened: Mapping[str, Folder]
 
@@ -277,36 +277,36 @@ class GroupSwap:
     ) -> Self:
         """Record on disk which paths will change, and flush the record to disk."""
         parts = in_order(parts)
-        deciding = next((one for one in parts if one.link == ""), parts[0]).label
-        labels = [one.label for one in parts]
+        deciding = next((one for one in parts if one.link == ""), parts[0]).folder_id
+        folder_ids = [one.folder_id for one in parts]
         name = draft_name()
         make_folder(Place(anchor, name), 0o700).close()
-        record = {"folder": folder, "labels": labels, "deciding": deciding}
+        record = {"folder": folder, "labels": folder_ids, "deciding": deciding}
         _write(anchor, name, GROUP, record)
         anchor.sync()
-        return cls(anchor, name, folder, labels, deciding, opened)
+        return cls(anchor, name, folder, folder_ids, deciding, opened)
 
     @classmethod
     def found(
-        cls, anchor: Folder, name: str, known: Container[str], open_label: Callable[[str], Folder]
+        cls, anchor: Folder, name: str, known: Container[str], open_folder: Callable[[str], Folder]
     ) -> Self | None:
         """Return the group that uses the staging directory with this name.
 
         Returns None if the record is missing or incomplete. Also returns None if the record has
-        labels outside ``known``, because then another user began the group. Raises OSError and
+        folder ids outside ``known``, because then another user began the group. Raises OSError and
         `PullRefused` if a folder of the group can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
                 data = json.loads(read_below(home, GROUP, MAX_BYTES).data)
-                labels = list(map(str, data["labels"]))
+                folder_ids = list(map(str, data["labels"]))
                 folder, deciding = safe_folder(data["folder"]), str(data["deciding"])
             except UNREADABLE:
                 return None
-        if deciding not in labels or not all(one in known for one in labels):
+        if deciding not in folder_ids or not all(one in known for one in folder_ids):
             return None
-        opened = {label: open_label(label) for label in labels}
-        return cls(anchor, name, folder, labels, deciding, opened)
+        opened = {folder_id: open_folder(folder_id) for folder_id in folder_ids}
+        return cls(anchor, name, folder, folder_ids, deciding, opened)
 
     def stage(self, parts: Sequence[TargetChange], entries: Sequence[FileContent]) -> str:
         """Prepare the new state of all paths; return the digest of the staged files.
@@ -317,7 +317,7 @@ class GroupSwap:
         digest = ""
         files = {one.path: (one.data, one.executable) for one in entries}
         for part in parts:
-            to = self.opened[part.label]
+            to = self.opened[part.folder_id]
             if to is not self.anchor:
                 make_folder(Place(to, self.name), 0o700).close()
             new = None
@@ -344,9 +344,9 @@ class GroupSwap:
         the new lock entry; None means that there will be none.
         """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
-        for number, label in enumerate(self.labels):
-            if not put(self.opened[label], self.name):
-                for done in reversed(self.labels[: number + 1]):
+        for number, folder_id in enumerate(self.folder_ids):
+            if not put(self.opened[folder_id], self.name):
+                for done in reversed(self.folder_ids[: number + 1]):
                     roll_back(self.opened[done], self.name)
                 return False
         return True
@@ -361,11 +361,11 @@ class GroupSwap:
             # either nothing has changed yet, or the lock file already has the new state
             return False
         if not self.is_decided():
-            for label in reversed(staged):
-                roll_back(self.opened[label], self.name)
+            for folder_id in reversed(staged):
+                roll_back(self.opened[folder_id], self.name)
             return False
-        for label in staged:
-            to = self.opened[label]
+        for folder_id in staged:
+            to = self.opened[folder_id]
             if repair(to, self.name) is None:
                 with _opened(to, self.name) as (_, swap):
                     swap.roll_forward()
@@ -397,20 +397,20 @@ class GroupSwap:
         """Remove the staging directories, except directories that may contain edits."""
         # Remove the deciding path's staging directory first: without its record, no process
         # finishes or undoes the change.
-        for label in sorted(self.labels, key=lambda one: one != self.deciding):
-            if is_ours(Place(self.opened[label], self.name)):
-                clear(self.opened[label], self.name)
+        for folder_id in sorted(self.folder_ids, key=lambda one: one != self.deciding):
+            if is_ours(Place(self.opened[folder_id], self.name)):
+                clear(self.opened[folder_id], self.name)
                 self.opened[
-                    label
+                    folder_id
                 ].sync()  # flush the removal to disk before removing the record of the group
         if is_ours(Place(self.anchor, self.name)):
             clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
-        """Return the labels of paths with staging directories, in the order of the changes."""
-        opened = ((label, self.opened[label]) for label in self.labels)
-        there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
-        return [label for label, one in there if record_in(one, self.name) is not None]
+        """Return the ids of paths with staging directories, in the order of the changes."""
+        opened = ((folder_id, self.opened[folder_id]) for folder_id in self.folder_ids)
+        there = [(folder_id, one) for folder_id, one in opened if is_ours(Place(one, self.name))]
+        return [folder_id for folder_id, one in there if record_in(one, self.name) is not None]
 
 
 def in_order(parts: Sequence[TargetChange]) -> list[TargetChange]:

@@ -20,21 +20,21 @@ from registry.settings import data_folder
 from registry.sync.report import Progress
 
 LOCK_DIR: Final = "."
-"""The label of the lock file's folder."""
+"""The id of the lock file's folder."""
 
 _ALONE: Final = "eve"
 """The id of an agent that gets copies, because it doesn't follow links."""
 
 
 class InstallPath(NamedTuple):
-    """A folder in which a skill is installed: its label, its path, and the skill's link, if any.
+    """A folder in which a skill is installed: its id, its path, and the skill's link, if any.
 
     ``path`` is the real path. ``link`` is the path to which a link in this folder leads; it is
     empty for the folder that has the files. ``is_link`` is True if the skill is installed as a
     link. ``named`` is the path in the form that the user knows.
     """
 
-    label: str
+    folder_id: str
     path: str
     link: str
     is_link: bool
@@ -49,8 +49,8 @@ class InstallPath(NamedTuple):
 class InstallTarget:
     """The target of an install: the folder of its lock file, as an absolute path.
 
-    Each other folder of the target has a label, which is the same on all machines. In a project, a
-    label is a path relative to the project. If ``is_global``, a label is a path from the table of
+    Each other folder of the target has an id, which is the same on all machines. In a project, a
+    folder id is a path relative to the project. If ``is_global``, it is a path from the table of
     agents.
     """
 
@@ -86,82 +86,85 @@ class InstallTarget:
     def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
         """Return the folders in which these agents get a skill; the target of links comes first.
 
-        ``name`` is the name of the skill's folder. If several labels lead to the same folder, the
+        ``name`` is the name of the skill's folder. If several ids lead to the same folder, the
         result has one entry. Raises `UsageProblem`, `PullRefused`.
         """
-        labels = self.labels(ids) or [LOCK_DIR]
-        copied = set(labels)
-        if mode == "link" and labels != [LOCK_DIR]:
-            labels = [self.shared, *(label for label in labels if label != self.shared)]
+        folder_ids = self.folder_ids(ids) or [LOCK_DIR]
+        copied = set(folder_ids)
+        if mode == "link" and folder_ids != [LOCK_DIR]:
+            folder_ids = [
+                self.shared,
+                *(folder_id for folder_id in folder_ids if folder_id != self.shared),
+            ]
             copied = {self.shared, agents()[_ALONE].project}
         found: dict[str, InstallPath] = {}
-        shared = real_path(self.path if labels[0] == LOCK_DIR else self.path_of(self.shared))
-        for label in labels:
-            named = self.path_of(label)
-            path = self._real(label, named)
+        shared = real_path(self.path if folder_ids[0] == LOCK_DIR else self.path_of(self.shared))
+        for folder_id in folder_ids:
+            named = self.path_of(folder_id)
+            path = self._real(folder_id, named)
             link = os.path.join(os.path.relpath(shared, path), name) if path != shared else ""
-            is_link = label not in copied and bool(link)
-            found.setdefault(path, InstallPath(label, path, link, is_link, named))
+            is_link = folder_id not in copied and bool(link)
+            found.setdefault(path, InstallPath(folder_id, path, link, is_link, named))
         return list(found.values())
 
-    def labels(self, ids: Iterable[str]) -> list[str]:
-        """Return the labels of the agents' folders; the label of the shared folder comes first."""
+    def folder_ids(self, ids: Iterable[str]) -> list[str]:
+        """Return the ids of the agents' folders; the id of the shared folder comes first."""
         found = set()
         for one in map(find_agent, ids):
-            label = one.personal if self.is_global else one.project
-            if not label or (self.is_global and expand(label) is None):
+            folder_id = one.personal if self.is_global else one.project
+            if not folder_id or (self.is_global and expand(folder_id) is None):
                 raise UsageProblem(message=f"{one.name} has skills in projects only")
-            found.add(label)
-        return sorted(found, key=lambda label: (label != self.shared, label))
+            found.add(folder_id)
+        return sorted(found, key=lambda folder_id: (folder_id != self.shared, folder_id))
 
-    def known_labels(self) -> set[str]:
-        """Return all labels that a lock file may contain."""
+    def known_folder_ids(self) -> set[str]:
+        """Return all folder ids that a lock file may contain."""
         found = {one.personal if self.is_global else one.project for one in agents().values()}
         return (found - {""}) | {LOCK_DIR}
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
         """Return the default mode: links; if the agents read only one folder, a copy."""
-        return "link" if len(self.labels(ids)) > 1 else "copy"
+        return "link" if len(self.folder_ids(ids)) > 1 else "copy"
 
-    def path_of(self, label: str) -> str:
-        """Return the path of the folder with a label from a lock file, which is untrusted.
+    def path_of(self, folder_id: str) -> str:
+        """Return the path of the folder with an id from a lock file, which is untrusted.
 
-        Raises `PullRefused` if the label isn't valid here.
+        Raises `PullRefused` if the id isn't valid here.
         """
-        if label == LOCK_DIR:
+        if folder_id == LOCK_DIR:
             return self.path
         path = None
-        if label in self.known_labels():
-            path = expand(label) if self.is_global else os.path.join(self.path, label)
+        if folder_id in self.known_folder_ids():
+            path = expand(folder_id) if self.is_global else os.path.join(self.path, folder_id)
         if path is None:
-            raise PullRefused(path=label, reason="no agent has its skills there")
+            raise PullRefused(path=folder_id, reason="no agent has its skills there")
         return path
 
-    def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
-        """Open the folder with a label; if it is missing and ``make``, create it.
+    def open(self, folder_id: str, anchor: Folder | None, *, make: bool) -> Folder:
+        """Open the folder with an id; if it is missing and ``make``, create it.
 
         In a project, links in the path must not lead out of the project, because another person may
         have created them. Raises `PullRefused`, OSError.
         """
-        path = self.path_of(label)
-        if self.is_global or label == LOCK_DIR or anchor is None:
+        path = self.path_of(folder_id)
+        if self.is_global or folder_id == LOCK_DIR or anchor is None:
             if make:
                 make_path(path)
             return open_named(path)
-        below = os.path.relpath(self._real(label, path), real_path(self.path))
+        below = os.path.relpath(self._real(folder_id, path), real_path(self.path))
         return make_folders(anchor, below) if make else anchor.folder(below)
 
-    def _real(self, label: str, path: str) -> str:
+    def _real(self, folder_id: str, path: str) -> str:
         """Return a folder's real path; raise `PullRefused` if links lead out of the project."""
         real, root = real_path(path), real_path(self.path)
         is_inside = is_below(real, root) and real != root
-        if label != LOCK_DIR and not self.is_global and not is_inside:
+        if folder_id != LOCK_DIR and not self.is_global and not is_inside:
             raise PullRefused(path=path, reason=f"its path has a link to {real}")
         return real
 
     @property
     def shared(self) -> str:
-        """The label of the folder that most agents read."""
+        """The id of the folder that most agents read."""
         return f"~/{SHARED}" if self.is_global else SHARED
 
 

@@ -121,23 +121,23 @@ class PullUndo:
         before, after = self._places(one.state, folder), self._places(one.left, folder)
         is_new = (one.state or [])[:1] != (one.left or [])[:1]
         changed = {*one.edits, *(before if is_new else ())} - {*one.missing}
-        files = next((label for label, place in before.items() if not place.link), None)
-        for label in dict.fromkeys([*after, *before]):
-            was, now = before.get(label), after.get(label)
-            if was is None or label in one.missing:
+        files = next((folder_id for folder_id, place in before.items() if not place.link), None)
+        for folder_id in dict.fromkeys([*after, *before]):
+            was, now = before.get(folder_id), after.get(folder_id)
+            if was is None or folder_id in one.missing:
                 if now is not None:
-                    yield "replaced" if label in one.edits else "removed"
+                    yield "replaced" if folder_id in one.edits else "removed"
             elif now is None:
                 yield "returned"
-            elif (files if was.is_link else label) in changed or was.is_link != now.is_link:
+            elif (files if was.is_link else folder_id) in changed or was.is_link != now.is_link:
                 yield "replaced"
 
     def _places(self, state: Sequence[Any] | None, folder: str) -> dict[str, InstallPath]:
-        """Return the install paths for a result of `state_of`, by their labels."""
+        """Return the install paths for a result of `state_of`, by their folder ids."""
         if state is None:
             return {}
         _, agents, mode = state
-        return {one.label: one for one in self.target.install_paths(agents, mode, folder)}
+        return {one.folder_id: one for one in self.target.install_paths(agents, mode, folder)}
 
     def forget(self) -> None:
         """Delete the record of the pull without undoing it; afterwards it can't be undone."""
@@ -215,9 +215,9 @@ class PullUndo:
     def _is_back(self, plan: InstallPlan, folder: str) -> bool:
         one = self.records[folder]
         return self._is_as_before(plan.locked.get(folder), folder) and all(
-            self._is_there(label, folder)
-            and digest_of(Place(plan.folder_at(label), folder)) == kept
-            for label, kept in one.edits.items()
+            self._is_there(folder_id, folder)
+            and digest_of(Place(plan.folder_at(folder_id), folder)) == kept
+            for folder_id, kept in one.edits.items()
         )
 
     def _is_as_before(self, now: LockEntry | None, folder: str) -> bool:
@@ -227,22 +227,22 @@ class PullUndo:
         # exist.
         missing = one.missing if one.state == one.left else ()
         return state_of(now) == one.state and not any(
-            self._is_there(label, folder) for label in missing
+            self._is_there(folder_id, folder) for folder_id in missing
         )
 
-    def _is_there(self, label: str, folder: str) -> bool:
-        return os.path.lexists(os.path.join(self.target.path_of(label), folder))
+    def _is_there(self, folder_id: str, folder: str) -> bool:
+        return os.path.lexists(os.path.join(self.target.path_of(folder_id), folder))
 
     def _undo_skill(self, work: InstallPlan, folder: str) -> None:
         one, edits = self.records[folder], {}
-        for label, kept in one.edits.items():
+        for folder_id, kept in one.edits.items():
             entries = kept_edit(self.core, kept)
             if entries is None:
                 raise self._refused(f"the replaced files of {one.name} are not kept")
-            edits[label] = entries
+            edits[folder_id] = entries
         self._undo_installed(work, folder)
-        for label, entries in edits.items():
-            work.put_edit(folder, label, entries)
+        for folder_id, entries in edits.items():
+            work.put_edit(folder, folder_id, entries)
 
     def _undo_installed(self, work: InstallPlan, folder: str) -> None:
         one, now = self.records[folder], work.locked.get(folder)

@@ -216,11 +216,11 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
         return
     agents = [find_agent(one) for one in ids]
     if is_global:
-        labels = {f"~/{SHARED}", *(one.personal for one in agents)} - {""}
-        yield from {real_path(path) for one in labels if (path := expand(one)) is not None}
+        folder_ids = {f"~/{SHARED}", *(one.personal for one in agents)} - {""}
+        yield from {real_path(path) for one in folder_ids if (path := expand(one)) is not None}
         return
-    for label in {SHARED, *(one.project for one in agents)} - {""}:
-        place = real_path(join(home, label))
+    for folder_id in {SHARED, *(one.project for one in agents)} - {""}:
+        place = real_path(join(home, folder_id))
         if is_below(place, home):
             yield place
 

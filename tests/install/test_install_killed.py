@@ -209,7 +209,9 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     monkeypatch.setattr(faults, "every_line", False)
     killed.begin(lambda place: place.pull("alpha"))
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "in_order", lambda parts: sorted(parts, key=lambda one: one.label))
+        patch.setattr(
+            staging, "in_order", lambda parts: sorted(parts, key=lambda one: one.folder_id)
+        )
         patch.setattr(faults, "every_step", True)  # between two renames there is only one
         seen = [killed.seen() for _ in killed.steps()]
         assert any(len(one) == 1 for one in seen)  # one agent has it, and the other has not
