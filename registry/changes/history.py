@@ -77,21 +77,21 @@ class History:
         *,
         source: str | None = None,
         among: Collection[str] | None = None,
-        without: Collection[str] = (),
+        skipped_uids: Collection[str] = (),
     ) -> Self | None:
         """Return the history of a skill whose folder was removed; None if there is no such skill.
 
         If several match, a skill of ``source`` comes first. If ``among`` is given, consider only
-        skills of these sources. ``without`` has the uids of skills to skip.
+        skills of these sources. Skip the skills with ``skipped_uids``.
         """
         tombstone = _missing(core, handle)
-        if tombstone is not None and tombstone.uid in without:
+        if tombstone is not None and tombstone.uid in skipped_uids:
             tombstone = None
         if tombstone is not None and among is not None and tombstone.source not in among:
             return None
         if tombstone is None and source is not None and (among is None or source in among):
-            tombstone = latest_tombstone(core.reader, handle, {source}, without=without)
-        tombstone = tombstone or latest_tombstone(core.reader, handle, among, without=without)
+            tombstone = latest_tombstone(core.reader, handle, {source}, skipped_uids)
+        tombstone = tombstone or latest_tombstone(core.reader, handle, among, skipped_uids)
         found = [] if tombstone is None else revisions(core.reader, tombstone.uid)
         return cls(core, handle, found, None, tombstone) if found else None
 

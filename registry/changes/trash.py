@@ -228,19 +228,19 @@ def find_deleted(
     in_trash: Sequence[Trashed] | None = None,
     source: str | None = None,
     among: Collection[str] | None = None,
-    without: Collection[str] = (),
+    skipped_uids: Collection[str] = (),
 ) -> Deleted:
     """Return the deleted skill that `restore_named` would restore, first from the trash.
 
-    ``in_trash`` has the skills in the trash, if the caller has already listed them. ``without`` has
-    the uids of skills to skip. Raises `NotInTrash` if no deleted skill matches, and
+    ``in_trash`` has the skills in the trash, if the caller has already listed them. Skills
+    with ``skipped_uids`` don't count. Raises `NotInTrash` if no deleted skill matches, and
     `SkillNotDeleted` if the name means a skill that isn't deleted.
     """
     in_trash = list_trash(core) if in_trash is None else in_trash
     try:
-        return find_trashed(in_trash, name, source=source, among=among, without=without)
+        return find_trashed(in_trash, name, source=source, among=among, skipped_uids=skipped_uids)
     except NotInTrash:
-        found = History.of_gone(core, name, source=source, among=among, without=without)
+        found = History.of_gone(core, name, source=source, among=among, skipped_uids=skipped_uids)
         # A skill in the trash can be restored only from the trash, and only to its former folder.
         numbers = {one.id for one in in_trash}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
@@ -275,8 +275,10 @@ def find_all_deleted(
     taken: set[str] = set()
     for name in sorted(chosen, key=lambda name: name not in exact):
         try:
-            without = () if name in exact else taken
-            one = find_deleted(core, name, in_trash=in_trash, source=source, without=without)
+            skipped_uids = () if name in exact else taken
+            one = find_deleted(
+                core, name, in_trash=in_trash, source=source, skipped_uids=skipped_uids
+            )
         except NotInTrash:
             if (
                 name not in exact

@@ -52,7 +52,7 @@ def find_trashed(
     *,
     source: str | None = None,
     among: Collection[str] | None = None,
-    without: Collection[str] = (),
+    skipped_uids: Collection[str] = (),
 ) -> Trashed:
     """Return the newest deleted skill in ``in_trash`` with this name, trash id or source/folder.
 
@@ -63,7 +63,7 @@ def find_trashed(
             one.is_called(name)
             and source in {None, one.source}
             and (among is None or one.source in among)
-            and one.uid not in without
+            and one.uid not in skipped_uids
         ):
             return one
     raise NotInTrash(name[:200])

@@ -250,9 +250,9 @@ class InstallPlan:
         entries: Sequence[FileContent] | None,
         reason: str | None = None,
         *,
-        without: Collection[str] = (),
+        skipped_folder_ids: Collection[str] = (),
     ) -> InstallResult:
-        """Restore the files of a lock entry, except in the folders with the ids ``without``.
+        """Restore the files of a lock entry, except in the folders with ``skipped_folder_ids``.
 
         In those folders, the installed copy or link is removed. If ``entries`` is None, the files
         aren't available, and ``reason`` tells why.
@@ -262,7 +262,7 @@ class InstallPlan:
         if entries is None:
             return InstallResult(entry.ref, path, "failed", reason or _NOT_SO)
         try:
-            wanted = [one for one in install_paths if one.folder_id not in without]
+            wanted = [one for one in install_paths if one.folder_id not in skipped_folder_ids]
             state, lost = self._install(folder, entry, entries, wanted)
         except Edited as edited:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
@@ -340,7 +340,7 @@ class InstallPlan:
         same folder.
         """
         entry = self.locked[folder]
-        now = self.without(folder, ids) if ids else None
+        now = self.entry_without(folder, ids) if ids else None
         stay = [] if now is None else self._known_paths(now, folder)
         install_paths = self._known_paths(entry, folder)
         gone = [one for one in install_paths if one.path not in {each.path for each in stay}]
@@ -375,7 +375,7 @@ class InstallPlan:
         self._record_replaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
-    def without(self, folder: str, ids: Collection[str]) -> LockEntry | None:
+    def entry_without(self, folder: str, ids: Collection[str]) -> LockEntry | None:
         """Return the lock entry of a skill without these agents; None if no other agent has it.
 
         Raises the errors of `remove`.

@@ -369,17 +369,15 @@ class Provenance:
 
 
 def strange_addresses(
-    core: Core, target: InstallTarget, without: Collection[str] = ()
+    core: Core, target: InstallTarget, skipped_folders: Collection[str] = ()
 ) -> list[str]:
     """Return the valid addresses in a lock file that aren't sources here.
 
-    The entries of the folders ``without`` don't count.
-
-    Raises `LockFileInvalid`.
+    The entries of ``skipped_folders`` don't count. Raises `LockFileInvalid`.
     """
     provenance, found = Provenance(core), set()
     for folder, entry in read_lock(target.path).items():
-        if folder not in without and entry.origin and provenance.is_strange(entry):
+        if folder not in skipped_folders and entry.origin and provenance.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
             if _is_address(core, text) and owner(core, entry) is None:

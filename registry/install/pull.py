@@ -162,7 +162,7 @@ def remove(
     with open_transaction(core, target, options) as work:
         if options.agents:
             for folder in names:  # after an error, nothing must have changed
-                work.without(folder, options.agents)
+                work.entry_without(folder, options.agents)
         return [work.remove(folder, options.agents) for folder in names]
 
 

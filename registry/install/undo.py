@@ -269,7 +269,7 @@ class PullUndo:
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         entry = replace(entry, files=files)
-        self._check(work.restore(folder, entry, entries, without=one.missing))
+        self._check(work.restore(folder, entry, entries, skipped_folder_ids=one.missing))
 
     def _content(self, entry: LockEntry) -> list[FileContent] | None:
         """Return the files of a lock entry without network access.

@@ -184,17 +184,17 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
+def find_corruption(reader: Reader, skipped_tables: Collection[str] = ()) -> str | None:
     """Describe the first stored value that this program never stores; None if there is none.
 
-    ``without`` holds the names of tables to skip. This function reads only the first byte of stored
-    file contents; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table
-    can't be read.
+    ``skipped_tables`` holds names of tables. This function reads only the first byte of stored file
+    contents; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table can't be
+    read.
     """
     from registry.db.schema import contents, metadata
 
     for table in metadata.sorted_tables:
-        if table.name in without:
+        if table.name in skipped_tables:
             continue
         columns = list(table.columns)
         names = ", ".join(

@@ -277,14 +277,14 @@ def latest_tombstone(
     reader: Reader,
     handle: str,
     sources: Collection[str] | None = None,
+    skipped_uids: Collection[str] = (),
     *,
-    without: Collection[str] = (),
     trash: Collection[str] = (),
 ) -> Tombstone | None:
     """Return the newest tombstone with this name, source/name, source/folder or uid.
 
-    If ``sources`` is given, consider only skills of these sources. Skip the skills in ``without``
-    (uids) and ``trash`` (numbers in the trash), and skills that exist again.
+    If ``sources`` is given, consider only skills of these sources. Skip the skills with
+    ``skipped_uids`` or a number in ``trash``, and skills that exist again.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -298,7 +298,7 @@ def latest_tombstone(
     now = utc_now()
     for row in rows:
         one = Tombstone._make(row)
-        if one.uid in without or one.trash in trash:
+        if one.uid in skipped_uids or one.trash in trash:
             continue
         if sources is None or one.source in sources:
             # The row may be forged, so replace invalid times.
