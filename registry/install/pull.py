@@ -32,7 +32,7 @@ from registry.install.releases import at_label
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, InstallTarget
-from registry.install.versions import is_withdrawn, noted, versions_of
+from registry.install.versions import is_yanked, noted, versions_of
 from registry.model import PinnedSkill, Skill
 from registry.remotes.git import COMMIT
 
@@ -95,7 +95,7 @@ def update(
             entry = work.locked[folder]
             pin = entry.pin if names is None else names[folder]
             versions = versions_of(core, entry)
-            stays = is_withdrawn(versions) if pin is None else pin == entry.pin
+            stays = is_yanked(versions) if pin is None else pin == entry.pin
             reason = elsewhere.get(folder) if pin is None else None
             stays = stays or reason is not None
             skill = None if stays else owner(core, entry)
@@ -331,7 +331,7 @@ def _check_one(
     if entry is None:
         return plan.check(folder, skill)
     versions = versions_of(core, entry)
-    stays = entry.pin is not None or is_withdrawn(versions) or elsewhere is not None
+    stays = entry.pin is not None or is_yanked(versions) or elsewhere is not None
     if isinstance(skill, PinnedSkill) or not stays:
         told = (
             plan.compare(folder, owner(core, entry)) if skill is None else plan.check(folder, skill)

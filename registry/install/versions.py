@@ -16,7 +16,7 @@ def versions_of(core: Core, entry: LockEntry) -> Sequence[SkillVersion]:
     return versions_of_installed(core.reader, *place, entry.tree_hash)
 
 
-def is_withdrawn(versions: Sequence[SkillVersion]) -> bool:
+def is_yanked(versions: Sequence[SkillVersion]) -> bool:
     """Tell whether the current files of the skill are a yanked version."""
     return any(one.current and one.state == "yanked" for one in versions)
 

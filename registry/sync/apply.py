@@ -299,7 +299,7 @@ def _publish(
             record_sync(connection, part.source.id, now, part.outcome)
             if part.fetched is not None and part.fetched.states is not None:
                 states = part.fetched.states
-                part.withdrawn = follow_remote(connection, part.source.id, core.host, states)
+                part.newly_inactive = follow_remote(connection, part.source.id, core.host, states)
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)

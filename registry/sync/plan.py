@@ -54,7 +54,7 @@ class SourcePlan:
     with unchanged files but different file times. ``rechecked`` holds the updated folders with
     unchanged files, which were last checked with older rules.
 
-    ``withdrawn`` holds the versions that the remote source deprecated or withdrew since
+    ``newly_inactive`` holds the versions that the remote source deprecated or withdrew since
     the last sync. ``mismatched`` holds versions with a stored SKILL.md that doesn't match its
     hash; it is empty if the hashes weren't checked. ``unread`` holds versions that stay stored
     because a part of their folder can't be read; it maps their ids to the folder and the
@@ -83,7 +83,7 @@ class SourcePlan:
     notices_changed: bool = False
     moved_on: bool = False
     fetched: Fetched | None = None
-    withdrawn: Sequence[tuple[str, RemoteState]] = ()
+    newly_inactive: Sequence[tuple[str, RemoteState]] = ()
 
     @property
     def links(self) -> set[str]:
@@ -127,7 +127,10 @@ class SourcePlan:
             kept=self.kept,
             notices=tuple(self.notices),
             remote=self.source.remote,
-            fetched=(*(self.fetched.notices if self.fetched else ()), *map(_told, self.withdrawn)),
+            fetched=(
+                *(self.fetched.notices if self.fetched else ()),
+                *map(_told, self.newly_inactive),
+            ),
         )
 
     def take(self, fetched: Fetched) -> None:

@@ -80,7 +80,7 @@ def versions_of_installed(
     return _newest_first(_versions(found))
 
 
-class WithdrawnVersion(NamedTuple):
+class InactiveVersion(NamedTuple):
     """A deprecated or yanked version of a skill; ``held`` is `skills.held`."""
 
     uid: str
@@ -93,7 +93,7 @@ class WithdrawnVersion(NamedTuple):
     version: SkillVersion
 
 
-def withdrawn(reader: Reader) -> list[WithdrawnVersion]:
+def inactive_versions(reader: Reader) -> list[InactiveVersion]:
     """Return the deprecated and yanked versions of the usable skills that this reader sees.
 
     Skills are included even if their current files are a yanked version.
@@ -110,7 +110,7 @@ def withdrawn(reader: Reader) -> list[WithdrawnVersion]:
         "ORDER BY l.uid, l.label"
     )
     return [
-        WithdrawnVersion(uid, name, source, scope, folder, tags, held, one)
+        InactiveVersion(uid, name, source, scope, folder, tags, held, one)
         for name, source, scope, folder, tags, held, uid, *facts in rows
         for one in _versions([(uid, *facts)])
     ]

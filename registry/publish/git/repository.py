@@ -21,7 +21,7 @@ from registry.catalog.browse import Browse
 from registry.core import Core
 from registry.db.interface import Condition
 from registry.db.read import repository as stored
-from registry.db.read.labels import WithdrawnVersion
+from registry.db.read.labels import InactiveVersion
 from registry.db.read.listing import Filters
 from registry.db.read.repository import Release, RepositorySkill
 from registry.disk.files import digest, tree_digest
@@ -46,7 +46,7 @@ from registry.publish.git.objects import (
     entries_of,
     tree,
 )
-from registry.publish.git.states import states_of, withdrawn_skill
+from registry.publish.git.states import states_of, yanked_skill
 from registry.remotes.states import FILE as FILE_OF_STATES
 from registry.remotes.states import encoded
 from registry.text import is_utc_text, shorten, slug
@@ -177,7 +177,7 @@ def build(
             skills = stored.published(reader, condition)
             versioned = skills[:1] if kind == "skill" else []
         except SkillNotFound:
-            hidden = withdrawn_skill(view, name) if kind == "skill" else None
+            hidden = yanked_skill(view, name) if kind == "skill" else None
             if hidden is None:
                 raise
             # The other versions of a withdrawn skill stay available as tags.
@@ -187,7 +187,7 @@ def build(
         only = versioned[0].skill.name if versioned else None
         names = entry_names(claims_known_to(view, only))
 
-        def folder_of(one: WithdrawnVersion) -> str:
+        def folder_of(one: InactiveVersion) -> str:
             entry = names.get((one.uid, one.name))
             # A view has no claim of a hidden skill if no other skill has the skill's name.
             called = slug(one.name) if entry is None else entry.name

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from registry.catalog.browse import Browse
 from registry.catalog.visibility.rules import Host
 from registry.db.read import repository as stored
-from registry.db.read.labels import WithdrawnVersion, withdrawn
+from registry.db.read.labels import InactiveVersion, inactive_versions
 from registry.db.read.listing import Filters
 from registry.db.read.repository import Claim
 from registry.model import RemoteState
@@ -16,7 +16,7 @@ from registry.text import tag_key
 
 
 def states_of(
-    view: Browse, kind: str, name: str, folder_of: Callable[[WithdrawnVersion], str]
+    view: Browse, kind: str, name: str, folder_of: Callable[[InactiveVersion], str]
 ) -> list[RemoteState]:
     """Return the states of the versions that a repository or an index of a view tells.
 
@@ -38,8 +38,8 @@ def states_of(
     return sorted(found, key=lambda one: (one.folder, one.label))[:MAX_STATES]
 
 
-def withdrawn_skill(view: Browse, ref: str) -> WithdrawnVersion | None:
-    """Return the skill with a ref that the view hides only because its files are withdrawn."""
+def yanked_skill(view: Browse, ref: str) -> InactiveVersion | None:
+    """Return the skill with a ref that the view hides only because its files are yanked."""
     found = [
         one
         for one in _seen(view)
@@ -49,8 +49,8 @@ def withdrawn_skill(view: Browse, ref: str) -> WithdrawnVersion | None:
     return found[0] if len({one.uid for one in found}) == 1 else None
 
 
-def _is_chosen(one: WithdrawnVersion, kind: str, name: str) -> bool:
-    """Tell whether a repository of this kind and name has a skill, if it isn't withdrawn."""
+def _is_chosen(one: InactiveVersion, kind: str, name: str) -> bool:
+    """Tell whether a repository of this kind and name has a skill, if it isn't yanked."""
     if kind == "source":
         return one.source == name
     if kind == "tag":
@@ -58,13 +58,13 @@ def _is_chosen(one: WithdrawnVersion, kind: str, name: str) -> bool:
     return kind != "skill" or one.uid == name
 
 
-def _seen(view: Browse) -> list[WithdrawnVersion]:
+def _seen(view: Browse) -> list[InactiveVersion]:
     """Return the deprecated and yanked versions of the skills that the view shows.
 
     A skill also counts if the view hides it only because its current files are a yanked version.
     """
     core, limits = view.core, view.limits
-    found = withdrawn(core.reader)
+    found = inactive_versions(core.reader)
     if limits.source is not None:
         found = [one for one in found if one.source == limits.source]
     if not found or limits.personality is None:
@@ -72,7 +72,7 @@ def _seen(view: Browse) -> list[WithdrawnVersion]:
     shown = stored.uids(core.reader, view.condition(view.filters(Filters())))
     personality, host = limits.personality, Host(os.environ)
 
-    def would_show(one: WithdrawnVersion) -> bool:
+    def would_show(one: InactiveVersion) -> bool:
         claim = Claim(one.uid, one.name, one.source, "", one.scope, 1, 0, live=True)
         return bool(one.held) and was_shown(core, claim, personality, host)
 
