@@ -99,7 +99,7 @@ MAX_FINDINGS: Final = 10
 The last of them reports the number of further findings.
 """
 
-REFERENCE_CODES: Final[Mapping[str, Rule]] = {
+REFERENCE_RULES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule(
         "warning", "the body refers to a file that is not in the skill's folder"
     ),
@@ -188,7 +188,7 @@ def _judge(
     document: Document, targets: Mapping[str, int], files: Sequence[SkillFile]
 ) -> Iterator[Diagnostic]:
     known = _paths(files)
-    counts = dict.fromkeys(REFERENCE_CODES, 0)
+    counts = dict.fromkeys(REFERENCE_RULES, 0)
     for target, offset in targets.items():
         shown = printable(target)
         if target.startswith("../"):
@@ -205,11 +205,11 @@ def _judge(
         counts[code] += 1
         if counts[code] <= MAX_FINDINGS:
             line = document.body_line + document.body.count("\n", 0, offset)
-            yield Diagnostic(code, REFERENCE_CODES[code].severity, message, line, fix)
+            yield Diagnostic(code, REFERENCE_RULES[code].severity, message, line, fix)
     for code, count in counts.items():
         if count > MAX_FINDINGS:
-            message = f"{count - MAX_FINDINGS} more: {REFERENCE_CODES[code].meaning}"
-            yield Diagnostic(code, REFERENCE_CODES[code].severity, message)
+            message = f"{count - MAX_FINDINGS} more: {REFERENCE_RULES[code].meaning}"
+            yield Diagnostic(code, REFERENCE_RULES[code].severity, message)
 
 
 def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
@@ -291,7 +291,7 @@ FORMAT_RULES: Final[Mapping[str, Rule]] = {
     "version-format": Rule("info", "`version` can't be the label of a version"),
     "body-too-many-lines": Rule("info", f"the body has more than {BODY_LINES} lines"),
     "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
-    **REFERENCE_CODES,
+    **REFERENCE_RULES,
 }
 """Every code of this module, with its severity and meaning."""
 
