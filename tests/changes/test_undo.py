@@ -368,7 +368,7 @@ def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
 
 @pytest.mark.both
 def test_a_sync_forgets_all_but_the_last_hundred(registry, root, alpha, monkeypatch):
-    monkeypatch.setattr(history, "REMEMBERED", 4)
+    monkeypatch.setattr(history, "UNDOABLE_COMMANDS", 4)
     for number in range(6):
         registry.update("alpha", description=f"{number}.")
     write_skill(root / "beta")

@@ -344,7 +344,7 @@ The signature also covers the source and the database.
 GROUP_DIGITS: Final = 12
 """Number of hex digits at the start of a change's number that all changes of a group share."""
 
-REMEMBERED: Final = 101
+UNDOABLE_COMMANDS: Final = 101
 """Number of commands of a host whose changes `undo` can use.
 
 These are the last 100 commands, and one more for the `undo` of the oldest command.

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, select, text, update
 
 from registry.db.audit_context import current_context
 from registry.db.interface import MAX_INTEGER
-from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
+from registry.db.read.history import GROUP_DIGITS, UNDOABLE_COMMANDS, RecordedChange
 from registry.db.read.skills import REMOTE_ORIGIN, UNSTORED
 from registry.db.schema import changes, contents, gone, revisions
 from registry.db.versions import Packed, pack
@@ -225,7 +225,7 @@ def add_change(connection: Connection, change: RecordedChange, host: str) -> Non
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:
-    """Delete the recorded changes of a host, except for its last `REMEMBERED` commands."""
+    """Delete the recorded changes of a host, except for its last `UNDOABLE_COMMANDS` commands."""
     command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
     latest = (
         select(func.max(changes.c.id))
@@ -233,7 +233,7 @@ def drop_old_changes(connection: Connection, host: str) -> None:
         .group_by(command)
         .order_by(func.max(changes.c.id).desc())
     )
-    too_old = latest.offset(REMEMBERED).limit(1).scalar_subquery()
+    too_old = latest.offset(UNDOABLE_COMMANDS).limit(1).scalar_subquery()
     connection.execute(delete(changes).where(changes.c.host == host, changes.c.id <= too_old))
 
 
