@@ -15,14 +15,16 @@ from registry.errors import RemoteInvalid, RemoteTooLarge
 from registry.model import DOCUMENT_NAMES, Remote
 from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 
-AGENT_FOLDERS: Final = (
+DOT_FOLDERS: Final = (
     "agents claude cline codebuddy codex commandcode continue factory github goose grok iflow "
     "junie kilo kilocode kimchi kiro minimax mux neovate opencode openhands pi posit/assistant "
     "qoder roo trae windsurf zcode zencoder"
 ).split()
+"""Names of the agents' folders that a repository may have, without the dot before each name."""
+
 CONTAINERS: Final = (
     *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
-    *(f".{name}/skills" for name in AGENT_FOLDERS),
+    *(f".{name}/skills" for name in DOT_FOLDERS),
 )
 """Folders that contain skills, at most `NESTED` levels below them."""
 

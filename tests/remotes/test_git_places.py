@@ -5,7 +5,7 @@ import json
 import pytest
 
 from registry.disk.paths import ROOT
-from registry.remotes.discovery import AGENT_FOLDERS, MAX_NOTICES, skill_folders
+from registry.remotes.discovery import DOT_FOLDERS, MAX_NOTICES, skill_folders
 
 
 def found(*folders, part=None, files=(), **manifests):
@@ -41,7 +41,7 @@ def found(*folders, part=None, files=(), **manifests):
         (["1/2/3/4/5"], ["1/2/3/4/5"]),
         (["1/2/3/4/5/6"], []),
         (["docs/dist/a"], []),
-        ([f".{name}/skills/a" for name in sorted(AGENT_FOLDERS)],) * 2,
+        ([f".{name}/skills/a" for name in sorted(DOT_FOLDERS)],) * 2,
         ([".unknown/skills/a", "b"], ["b"]),
     ],
 )  # fmt: skip
