@@ -90,7 +90,7 @@ def finish_all(
             finish_on_disk(context, swap)
             swaps.append(swap)
             done.append(is_done or _shows(swap))
-        stored = record(changes, done)
+        stored = store_result(changes, done)
         try:
             for (context, entry), swap in zip(changes, swaps, strict=True):
                 # Move files that could not be restored to `conflict`. But the files of a deletion
@@ -135,7 +135,7 @@ def _clear(context: ChangeContext, number: str) -> None:
         remove_tree(Place(context.state.ops, number))
 
 
-def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
+def store_result(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Store the state of the entries' folders on disk in the database, and delete the entries.
 
     If a folder can't be read, raises `SkillInaccessible`, because then it is unknown whether the
@@ -150,7 +150,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
         for place in order:
             context, entry = changes[place]
             renamed = before if entry.kind == "create together" else None
-            before = _record(
+            before = _store_result(
                 connection, context, entry, readings[place], moment, done[place], renamed
             )
         places = [at_place(EVERYTHING, entry.source_id, entry.folder) for _, entry in changes]
@@ -159,7 +159,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
     return [stored(answer()) for answer in answers]
 
 
-def _record(
+def _store_result(
     connection: Connection,
     context: ChangeContext,
     entry: JournalEntry,

@@ -66,13 +66,13 @@ def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
     registry, root, source, database, monkeypatch, break_it
 ):
     with monkeypatch.context() as patch:
-        real = finish.record
+        real = finish.store_result
 
-        def record(*arguments):
+        def store_result(*arguments):
             break_it(patch, root)
             real(*arguments)
 
-        patch.setattr(finish, "record", record)
+        patch.setattr(finish, "store_result", store_result)
         with pytest.raises(ChangePending, match="Input/output error"):
             create_files(registry.core, source, "beta", "beta", {"SKILL.md": BETA})
         assert rows(registry) == 1
@@ -85,13 +85,13 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
     registry, alpha, database, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        real = finish.record
+        real = finish.store_result
 
-        def record(*arguments):
+        def store_result(*arguments):
             refuse(patch, alpha, EIO, "scandir")
             real(*arguments)
 
-        patch.setattr(finish, "record", record)
+        patch.setattr(finish, "store_result", store_result)
         with pytest.raises(ChangePending):
             update_files(registry.core, resolve(registry.core.reader, "alpha"), {"SKILL.md": NEW})
         assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(1,)]

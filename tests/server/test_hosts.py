@@ -191,7 +191,7 @@ def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkey
         raise DatabaseProblem(path="x", reason="stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr(finish, "record", fail)
+        patch.setattr(finish, "store_result", fail)
         with pytest.raises(ChangePending):
             publisher.update("alpha", description="New.")
     waiting = "SELECT count(*) FROM journal"

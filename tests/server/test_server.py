@@ -168,9 +168,9 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
     """The connection ends right after the record of a change was committed."""
     from registry.changes import finish
 
-    real, failed = finish.record, []
+    real, failed = finish.store_result, []
 
-    def record(*arguments):
+    def store_result(*arguments):
         stored = real(*arguments)
         if not failed:
             failed.append(arguments)
@@ -179,7 +179,7 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
             raise DatabaseUnreachable(path="x", reason="server closed the connection")
         return stored
 
-    monkeypatch.setattr(finish, "record", record)
+    monkeypatch.setattr(finish, "store_result", store_result)
     filled.update("alpha", description="New.")
     assert failed
     assert filled.resolve("alpha").description == "New."
