@@ -183,7 +183,7 @@ def test_a_pull_is_shown_and_taken_back(library, cli, project):
     assert f"Undo pull: haiku, new ({project}, 20" in done.stderr
     told = "haiku is removed from 2 places.\nnew is removed from 2 places.\n"
     assert done.stderr.endswith(told)
-    assert os.listdir(project / ".agents/skills") == []
+    assert not (project / ".agents").exists()
     assert cli("undo", "--yes").stdout == "Undone: create new\n"
 
 
