@@ -48,10 +48,13 @@ _KNOWN_KEY: Final = re.compile(
 _NAMING_KEY: Final = re.compile(
     r"\s*(?:name|description|名称|描述)[ \t]*(?::(?=\s|\Z)|\uff1a)", re.IGNORECASE
 )
-_INLINE: Final = re.compile(
-    r"(?<!\s)\s{1,80}(?=(?:name|description|version|license|author|tags|metadata|homepage|user-invocable"
-    r"|disable-model-invocation|allowed-tools|compatibility|category|kind):\s)"
+SKILL_KEYS: Final = (
+    "name|description|version|license|author|tags|metadata|homepage|user-invocable"
+    "|disable-model-invocation|allowed-tools|compatibility|category|kind"
 )
+"""Common keys of skills, as a part of a pattern."""
+
+_INLINE: Final = re.compile(rf"(?<!\s)\s{{1,80}}(?=(?:{SKILL_KEYS}):\s)")
 _FENCE: Final = re.compile(
     r"\s*(?:`{3,}|~{3,})\s*(?:ya?ml|markdown|md|text|txt)?\s*", re.IGNORECASE
 )

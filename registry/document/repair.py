@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from registry.document.findings import finding, printable
-from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_keys
+from registry.document.frontmatter import FOREIGN_KEYS, KEY, SKILL_KEYS, bare_key, outer_keys
 from registry.document.yaml_text import (
     MAX_NESTING,
     Broken,
@@ -188,6 +188,7 @@ _CONTROL: Final = re.compile(
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
 _DESCRIPTION: Final = re.compile(r"[ \t]+[\"']?description[\"']?[ \t]*:", re.IGNORECASE)
+_INNER_KEY: Final = re.compile(rf"[ \t]+({SKILL_KEYS})[ \t]*:(?=\s|\Z)")
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
 """Keys whose values are never lists; brackets are part of their text."""
@@ -440,6 +441,14 @@ class _Repair:
             if KEY.match(rows[0].lstrip()) and rows[0][:1] in " \t":
                 return self.mapping(entry.rest, at, depth + 1)
         value, code, message, fix = plain_text(entry.head, entry.rest)
+        for number, row in enumerate(entry.rest if entry.head else (), 1):
+            if inner := _INNER_KEY.match(row):
+                # The line may be a key or a part of the value, so there is no patch.
+                shown = printable(entry.key, 40)
+                message = f"`{inner[1]}` is indented below `{shown}`, which has a value"
+                fix = f"indent it like `{shown}`, or put the whole value in quotes"
+                self.note("yaml-indentation", message, entry.line + number, fix)
+                return value
         at = entry.line
         if code in {"yaml-stray-line", "yaml-indentation"}:
             outside = (row.strip() != "" and row[0] not in " \t" for row in entry.rest)

@@ -109,6 +109,16 @@ def test_what_a_person_has_to_decide_is_left_alone(lines):
     assert mended(text) == (text, ())
 
 
+@pytest.mark.parametrize("tags", ["\ttags: [x", "  tags: [x, y]", "\ttags:\n\t- x"])
+@pytest.mark.parametrize("value", ["Makes tea.", "Makes tea: green.", '"Makes tea."'])
+def test_a_key_that_is_indented_below_a_value_is_left_to_a_person(value, tags):
+    text = f"---\nname: tea\ndescription: {value}\n{tags}\n---\nBody\n"
+    assert mended(text) == (text, ())
+    [finding] = parse_document(text.encode(), folder_name="tea").diagnostics
+    assert (finding.code, finding.line) == ("yaml-indentation", 4)
+    assert finding.message == "`tags` is indented below `description`, which has a value"
+
+
 @pytest.mark.parametrize(
     "text",
     [
