@@ -72,6 +72,13 @@ class Command(_WithExamples):
         if extra and name in EXTRA:
             meant = EXTRA[name].get(extra[0], EXTRA[name][""])
             ctx.fail(f"{name!r} takes no argument {extra[0]!r}. Did you mean {meant}?")
+        if extra and not self.allow_extra_args:
+            takes = " ".join(self.collect_usage_pieces(ctx)[1:])
+            message = f"{name!r} takes no argument {extra[0]!r}."
+            if takes:
+                message = f"{extra[0]!r} is one argument too many: {name!r} takes {takes}."
+            example = self.examples[0].partition(" # ")[0].rstrip()
+            ctx.fail(f"{message} Example: {example}")
         return given
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -333,8 +333,14 @@ def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
     assert tea.read_text() == BROKEN
 
 
-def test_on_a_terminal_it_is_said_that_something_can_be_mended(root, tea, skill, terminal):
+def test_it_is_said_that_something_can_be_mended(root, tea, skill, cli, terminal):
     assert "check --fix" in terminal("check", str(tea.parent)).out
+    in_a_pipe = cli("check", str(tea.parent), "--ignore", "name-")
+    assert in_a_pipe.stderr.endswith(
+        "To see the repairs that need no judgement, "
+        f"run: skill-registry check --fix {tea.parent} --ignore name-\n"
+    )
+    assert "--fix" not in in_a_pipe.stdout
     assert "check --fix" not in terminal("check", str(skill("beta", extra="more: 1\n"))).out
     doubtful = skill("gamma", extra='license: "MIT" or "ISC"\n')  # it has more than one meaning
     shown = terminal("check", str(doubtful), COLUMNS="200").out

@@ -492,6 +492,20 @@ def test_an_argument_of_list_names_the_command_that_was_meant(library, cli, word
     assert f"'list' takes no argument '{word}'. Did you mean {meant}" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("why haiku tea", "'tea' is one argument too many: 'why' takes NAME|PATH. Example: "),
+        ("rename haiku tea cup", "'cup' is one argument too many: 'rename' takes NAME NEW."),
+        ("undo haiku", "'undo' takes no argument 'haiku'. Example: skill-registry undo\n"),
+    ],
+)
+def test_an_argument_too_many_names_what_the_command_takes(library, cli, typed, told):
+    ran = cli(*typed.split())
+    assert ran.exit_code == 2
+    assert f"Error: {told}" in ran.stderr
+
+
 def test_what_to_import_of_an_exported_web_site_is_said(library, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (library / "haiku" / "notes.md").write_text("More.\n")

@@ -19,7 +19,7 @@ from registry.errors import ExportRefused
 
 @session_command(
     "skill-registry import code-review.skill",
-    "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
+    "skill-registry import ~/Downloads/skill.zip --source mine --name code-review",
     "skill-registry import repository.tar.gz --skill code-review",
     "skill-registry import https://example.com/skills.zip --all",
 )

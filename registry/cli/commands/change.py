@@ -59,7 +59,7 @@ field_options: Final = options.stack(
 @session_command(
     'skill-registry create release-notes --description "Write release notes from commits."',
     "skill-registry create weather --description ... --tag web --param city:string:Where",
-    "skill-registry create notes --description ... --body notes.md --source personal",
+    "skill-registry create notes --description ... --body notes.md --source mine",
 )
 @click.argument("name")
 @click.option(

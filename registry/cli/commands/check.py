@@ -285,13 +285,19 @@ def _note_left(
         one.number for one in Findings(checked).tallies if one.first.finding.severity != "info"
     )
     if left:
-        chosen = [("--select", code) for code in select] + [("--ignore", code) for code in ignore]
-        words = ["skill-registry", "check", *targets, *chain.from_iterable(chosen)]
         told, it = ("is", "it") if left == 1 else ("are", "them")
         findings = formatting.count(left, "finding")
-        session.console.note(
-            f"{findings} {told} left. To see {it}, run: {escape.line(shlex.join(words))}"
-        )
+        way = _typed([], targets, select, ignore)
+        session.console.note(f"{findings} {told} left. To see {it}, run: {way}")
+
+
+def _typed(
+    flags: Sequence[str], targets: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+) -> str:
+    """Return the command that checks the same targets, with these flags."""
+    chosen = [("--select", code) for code in select] + [("--ignore", code) for code in ignore]
+    words = ["skill-registry", "check", *flags, *targets, *chain.from_iterable(chosen)]
+    return escape.line(shlex.join(words))
 
 
 def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:
@@ -429,11 +435,9 @@ def command(
         console.note(summary(findings.skills, found))
         if not targets:
             _note_sources(session, found)
-        if console.is_terminal and _has_fixes(session, checked, select, ignore):
-            message = (
-                "To make the repairs that need no judgement, run: skill-registry check --fix (it "
-                "asks first)"
-            )
+        if _has_fixes(session, checked, select, ignore):
+            way = _typed(["--fix"], targets, select, ignore)
+            message = f"To see the repairs that need no judgement, run: {way}"
             console.note(message, "dim")
     if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)
