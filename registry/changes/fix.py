@@ -10,7 +10,6 @@ from stat import S_ISREG
 from typing import ClassVar
 
 from registry.catalog.check import Checked, check, chooser
-from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
 from registry.disk.atomic import Place, digest_of, sync_folder, write_file
@@ -138,6 +137,9 @@ def apply(core: Core, fix: Fix) -> None:
     """Write the fixed SKILL.md to disk; for the errors, see `SkillRegistry.fix`."""
     stored = _stored(core, fix)
     if stored is not None:
+        # Import this only here, because it needs SQLAlchemy, and a check doesn't.
+        from registry.changes.update import update_files
+
         update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
         return
     try:
