@@ -63,6 +63,26 @@ _LETTERS: Final = bytes(byte if chr(byte) in string.ascii_lowercase else 32 for 
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
+def check_text(text: str, kind: Kind) -> Iterator[Diagnostic]:
+    """Yield the suspicious passages in one text; these findings have no path."""
+    places: dict[str, list[Passage]] = {}
+    for place in scan(text, kind):
+        places.setdefault(place.code, []).append(place)
+    if hidden := _hidden(places):
+        places.setdefault(hidden.code, []).append(hidden)
+    for code, found in places.items():
+        real = [place for place in found if not place.quoted]
+        if code in threats.WEAKER and _is_said(text, found, places.get(threats.WEAKER[code], ())):
+            continue
+        first, *others = sorted(real or found, key=lambda place: place.offset)
+        line, more = _lines(text, first, others)
+        severity: Severity = SECURITY_RULES[code].severity if real else "info"
+        message = first.what + more
+        if not real:
+            message += "; probably quoted as an example"
+        yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix)
+
+
 CheckText: TypeAlias = Callable[[str, Kind], Iterable[Diagnostic]]
 """Returns the findings in a text, as `check_text` does."""
 
@@ -71,16 +91,16 @@ def check_security(
     document: Document,
     *,
     files: Sequence[SkillFile],
-    check: CheckText | None = None,
+    check: CheckText = check_text,
 ) -> Iterator[Diagnostic]:
     """Yield the suspicious passages in ``document`` and in the names of its ``files``.
 
-    ``check`` is called instead of `check_text`, for example to use its cached result.
+    ``check`` returns the findings in the text, for example from a cache.
     """
     yield from _check_declared(document)
     yield from _check_files(files)
     defending = is_about_defence(document.name, document.description)
-    yield from (check or check_text)(document.text, Kind(defending=defending))
+    yield from check(document.text, Kind(defending=defending))
 
 
 def kind_of(path: str, *, defending: bool) -> Kind:
@@ -94,7 +114,7 @@ def kind_of(path: str, *, defending: bool) -> Kind:
 
 
 def check_file(
-    path: str, data: bytes, *, defending: bool, check: CheckText | None = None
+    path: str, data: bytes, *, defending: bool, check: CheckText = check_text
 ) -> Iterator[Diagnostic]:
     """Yield findings about suspicious passages in a supporting file, if the file is text.
 
@@ -105,7 +125,7 @@ def check_file(
         return
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8"
     kind = kind_of(path, defending=defending)
-    for finding in (check or check_text)(data.decode(encoding, "replace"), kind):
+    for finding in check(data.decode(encoding, "replace"), kind):
         yield replace(finding, path=path)
 
 
@@ -161,26 +181,6 @@ def is_about_defence(name: str, description: str) -> bool:
     if not threats.ABOUT_DEFENCE.isdisjoint(words):
         return True
     return not said.isascii() and any(word in said for word in threats.ABOUT_DEFENCE_ELSEWHERE)
-
-
-def check_text(text: str, kind: Kind) -> Iterator[Diagnostic]:
-    """Yield the suspicious passages in one text; these findings have no path."""
-    places: dict[str, list[Passage]] = {}
-    for place in scan(text, kind):
-        places.setdefault(place.code, []).append(place)
-    if hidden := _hidden(places):
-        places.setdefault(hidden.code, []).append(hidden)
-    for code, found in places.items():
-        real = [place for place in found if not place.quoted]
-        if code in threats.WEAKER and _is_said(text, found, places.get(threats.WEAKER[code], ())):
-            continue
-        first, *others = sorted(real or found, key=lambda place: place.offset)
-        line, more = _lines(text, first, others)
-        severity: Severity = SECURITY_RULES[code].severity if real else "info"
-        message = first.what + more
-        if not real:
-            message += "; probably quoted as an example"
-        yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix)
 
 
 def _hidden(places: Mapping[str, Sequence[Passage]]) -> Passage | None:
