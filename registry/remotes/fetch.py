@@ -382,9 +382,10 @@ SHOWN: Final = 12
 
 
 class Pin(NamedTuple):
-    """A branch or a tag, and its commit; ``kind`` is one of the kinds in `Git.refs`.
+    """A branch or a tag, and its commit; ``kind`` is one of the kinds in `Git.refs`, or "".
 
-    ``newer`` are the tags of newer versions; see `newer_than`.
+    It is "" for the default branch, and for a commit that the user chose. ``newer`` are the tags of
+    newer versions; see `newer_than`.
     """
 
     kind: str
@@ -392,16 +393,20 @@ class Pin(NamedTuple):
     newer: Sequence[str] = ()
 
 
-def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) -> Pin | None:
+def pin_now(
+    checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits, *, anew: bool = False
+) -> Pin | None:
     """Return the current pin of the source ``name``; None if it isn't pinned to a branch or tag.
 
-    Raises `PinMoved`, `RemoteProblem`.
+    If ``anew``, the user chooses the pin now, so the recorded pin doesn't count. Raises
+    `PinMoved`, `RemoteProblem`.
     """
     ref = remote.ref
     if remote.kind != "git" or ref is None or COMMIT.fullmatch(ref):
         return None
     found, tags = Git(remote.url, "", bounds).refs_and_tags(ref, prefix_of(ref))
-    before = _before(checkout, found, remote.version)
+    first = Pin(*next(iter(found.items())))
+    before = first if anew else _before(checkout, found, remote.version)
     if before is None:
         reason = f"{ref} is both a tag and a branch there"
     elif before.kind not in found:
@@ -412,7 +417,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: FetchLimits) 
         newer = newer_than(ref, tags) if before.kind == TAG else ()
         return Pin(before.kind, found[before.kind], newer)
     way = f"skill-registry source update {quote(name)} --ref {quote(ref)}"
-    raise PinMoved(url=remote.url, reason=reason, way=way, commit=next(iter(found.values())))
+    raise PinMoved(url=remote.url, reason=reason, way=way, commit=first.commit)
 
 
 def commit_now(source: Source, bounds: FetchLimits) -> str | None:
@@ -535,9 +540,14 @@ def internal(error: Exception) -> str:
 
 
 def fetch(
-    core: Core, remote: Remote, home: str, name: str, options: SyncOptions = PLAIN
+    core: Core,
+    remote: Remote,
+    home: str,
+    name: str,
+    options: SyncOptions = PLAIN,
+    pin: Pin | None = None,
 ) -> Fetched:
-    """Update a checkout to the current version.
+    """Update a checkout to the current version, or to the pin that the user has just chosen.
 
     Raises `RemoteProblem`, `SourceInvalid`, OSError.
     """
@@ -546,8 +556,8 @@ def fetch(
         checkout.check_asked(remote, name)
         known = checkout.known(verify=options.verify)
         kinds = core.settings.source_kinds
-        pin = pin_now(checkout, remote, name, bounds)
-        if pin is not None:
+        pin = pin or pin_now(checkout, remote, name, bounds)
+        if pin is not None and pin.kind:
             checkout.note_pin(pin.kind, pin.commit)
         commit = None if pin is None else pin.commit
         newer = _newer(remote, name, pin)

@@ -208,7 +208,7 @@ def update(
         return folders.update(core, name, **change), None
     from registry.db.write.access import record_audit
     from registry.db.write.sources import record_remote
-    from registry.remotes.fetch import Checkout, fetch, home_of
+    from registry.remotes.fetch import Checkout, Pin, fetch, home_of, pin_now
     from registry.remotes.git import Git
 
     source = folders.find(core, name)
@@ -219,10 +219,11 @@ def update(
     # As long as the version is unknown, `pull` installs no skill of this source. So if this process
     # is killed, no lock file has the new pin with the old files.
     remote = replace(source.remote, ref=ref or None, version=None)
-    home = home_of(source.path, source.name)
+    home, bounds = home_of(source.path, source.name), FetchLimits(seconds=ASK_SECONDS)
     with Checkout.locked(home) as checkout:
         checkout.check_asked(source.remote, source.name, remote)
-        Git(remote.url, "", FetchLimits(seconds=ASK_SECONDS)).find(ref or None)
+        pin = pin_now(checkout, remote, source.name, bounds, anew=True)
+        pin = pin or Pin("", Git(remote.url, "", bounds).find(remote.ref))
         # Change the other fields first, because if this is refused, the pin must stay unchanged.
         name = folders.update(core, source.name, **change).name
         with core.writer.transaction() as connection:
@@ -230,7 +231,7 @@ def update(
             record_audit(connection, "source changed", name, pin=[source.remote.ref, remote.ref])
             before = checkout.ask(remote)
     try:
-        got = fetch(core, remote, home, name)
+        got = fetch(core, remote, home, name, pin=pin)
     except BaseException:
         with Checkout.locked(home) as checkout, core.writer.transaction() as connection:
             record_remote(connection, source.id, source.remote)

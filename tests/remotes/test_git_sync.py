@@ -144,6 +144,15 @@ def test_a_pin_is_kept_until_it_is_moved(registry, upstream, pin):
     assert registry.sync().complete
 
 
+def test_for_another_pin_the_remote_is_asked_once(registry, upstream, traced):
+    registry.sync(upstream.url)
+    upstream.publish("other")
+    for ref in ("other", ""):
+        traced()
+        registry.update_source("team", ref=ref)
+        assert traced().count("ls-remote") == 1
+
+
 def test_a_pin_that_the_remote_does_not_have_is_refused_and_changes_nothing(registry, upstream):
     registry.sync(upstream.url)
     for change in ({}, {"new_name": "other"}):
