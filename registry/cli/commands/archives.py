@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,10 @@ from registry.cli.progress import waiting
 from registry.cli.prompts import confirm_addresses, home
 from registry.cli.session import Session, Status
 from registry.errors import ExportRefused
+
+if TYPE_CHECKING:
+    from registry.install.export import Export
+    from registry.publish.git.export import GitExport
 
 
 @session_command(
@@ -121,32 +125,27 @@ def export(
     """
     if to is not None and repository is not None:
         raise click.UsageError("--well-known and --git can't be combined.")
-    is_one = len(choice["names"]) == 1 and not session.registry.is_address(choice["names"][0])
-    is_zip = is_one and not any(choice[way] for way in ("tags", "every", "personality"))
-    if force or (
-        to is None and repository is None and (is_zip or any(map(_is_file, choice["names"])))
-    ):
+    if repository is not None and not force:
+        made = _export_git(session, repository, **choice)
+        _report(session, made, is_complete=not made.left_out)
+    elif to is not None and not force:
+        confirm_names(session, choice["names"], yes=yes)
+        wanted = chosen_skills(session, **choice)
+        if wanted is None:
+            raise click.UsageError(CHOOSE)
+        with waiting(session.console, "exporting"):
+            done = session.registry.export(wanted, to)
+        _report(session, done, is_complete=not done.failed)
+    else:
         _export_zip(session, to or repository, force=force, **choice)
-        return
-    if repository is not None:
-        _export_git(session, repository, **choice)
-        return
-    if to is None:
-        raise click.UsageError(
-            "Missing FILE.zip, --well-known DIR (the root of a web site) or --git DIR. To install "
-            "skills into a folder, run: skill-registry pull NAME --to DIR"
-        )
-    confirm_names(session, choice["names"], yes=yes)
-    wanted = chosen_skills(session, **choice)
-    if wanted is None:
-        raise click.UsageError(CHOOSE)
-    with waiting(session.console, "exporting"):
-        done = session.registry.export(wanted, to)
+
+
+def _report(session: Session, done: "Export | GitExport", *, is_complete: bool) -> None:
     held = formatting.count(len(done.skills), "skill")
     session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason).rstrip('.')}.")
-    if done.failed:
+    if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
 
@@ -162,8 +161,16 @@ def _export_zip(
     session: Session, other: str | None, *, force: bool, names: Sequence[str], **more: Any
 ) -> None:
     name, *files = names or [""]
+    is_wide = any(more.values())
+    if not (force or any(map(_is_file, names))) and (
+        is_wide or len(names) != 1 or session.registry.is_address(name)
+    ):
+        raise click.UsageError(
+            "Missing FILE.zip, --well-known DIR (the root of a web site) or --git DIR. To install "
+            "skills into a folder, run: skill-registry pull NAME --to DIR"
+        )
     is_clear = not files[1:] and all(map(_is_file, files)) and (files or not _is_file(name))
-    if other is not None or any(more.values()) or not is_clear:
+    if other is not None or is_wide or not is_clear:
         raise click.UsageError("A zip file holds one skill: skill-registry export NAME FILE.zip")
     name = options.named(session.registry, name)
     file = files[0] if files else None
@@ -184,17 +191,11 @@ def _export_git(
     tags: Sequence[str],
     every: bool,
     personality: str | None,
-) -> None:
+) -> "GitExport":
     ways = [*(("skill", name) for name in names), *(("tag", tag) for tag in tags)]
     if every:
         ways.append(("catalogue", "") if personality is None else ("personality", personality))
     if len(ways) != 1:
         raise click.UsageError("--git requires --all, one --tag or one NAME.")
     with waiting(session.console, "exporting"):
-        done = session.registry.export_git(to, *ways[0], personality=personality)
-    held = formatting.count(len(done.skills), "skill")
-    session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
-    for ref, reason in done.left_out:
-        session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason)}.")
-    if done.left_out:
-        raise click.exceptions.Exit(Status.FAILED)
+        return session.registry.export_git(to, *ways[0], personality=personality)
