@@ -95,8 +95,20 @@ class PullUndo:
 
     @property
     def is_removal(self) -> bool:
-        """Whether the command was ``pull --remove``."""
-        return all(one.left is None for one in self.records.values())
+        """Whether the command was ``pull --remove``: the skills have fewer agents, or are gone."""
+        return all(
+            one.left is None or (one.state is not None and set(one.left[1]) < set(one.state[1]))
+            for one in self.records.values()
+        )
+
+    @property
+    def agents(self) -> list[str]:
+        """The ids of the agents for which the pull added, changed or removed a skill."""
+        found: set[str] = set()
+        for one in self.records.values():
+            before, after = (set(state[1]) if state else set() for state in (one.state, one.left))
+            found |= before ^ after or after
+        return sorted(found)
 
     @property
     def effects(self) -> list[UndoEffect]:

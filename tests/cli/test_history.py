@@ -186,6 +186,15 @@ def test_on_a_terminal_the_history_names_the_command_that_goes_back(cli, library
     assert way not in cli("history", "haiku").stderr
 
 
+def test_after_an_undo_the_history_names_the_revision_that_is_current_again(cli, library):
+    cli("update", "haiku", "--description", "Three lines.")
+    assert cli("history", "haiku").stderr == ""
+    cli("undo", "--yes")
+    told = "The skill has the files of revision 1 again.\n"
+    assert cli("history", "haiku").stderr == told
+    assert cli("history", "haiku", "--json").stderr == ""
+
+
 @pytest.mark.parametrize(
     "ask", ["show haiku", "why haiku", "update haiku --kind x", "delete haiku", "show mine/haiku"]
 )

@@ -109,8 +109,8 @@ def test_undo_list_shows_each_command_with_its_time(cli, skills):
     listed = cli("undo", "--list")
     assert listed.exit_code == 0
     first, second = listed.stdout.splitlines()
-    assert first.endswith("Z\tupdate one and 1 more skill")
-    assert second.endswith("Z\tcreate new")
+    assert first.endswith("Z\tupdate one and 1 more skill\tmany/one")
+    assert second.endswith("Z\tcreate new\tmany/new")
     told = json.loads(cli("undo", "--list", "--json").stdout)
     assert [(one["command"], len(one["changes"])) for one in told] == [("update", 2), ("create", 1)]
     assert len(texts(skills)) == 4
@@ -149,9 +149,36 @@ def test_the_list_names_commands_as_they_were_typed(cli, terminal, skills, tmp_p
     told = ["import two", "restore --revision one", "check --fix one and 2 more skills"]
     assert [line.split("\t")[1] for line in lines] == told
     assert lines[0].startswith("20")
-    assert "just now\timport two\n" in terminal("undo", "--list").out
+    assert "just now\timport two\tmany/two\n" in terminal("undo", "--list").out
     kinds = [one["kind"] for one in json.loads(cli("undo", "--list", "--json").stdout)]
     assert kinds == ["create", "update", "update"]
+
+
+def test_a_rename_that_keeps_the_folder_is_called_a_rename(cli, skills):
+    before = write_skill(skills / "four", name="five").joinpath("SKILL.md").read_text()
+    cli("sync")
+    assert cli("rename", "five", "four").exit_code == 0
+    assert cli("undo", "--list").stdout.split("\t")[1:] == ["rename four", "many/four\n"]
+    undone = cli("undo", "--yes")
+    assert undone.stdout == "Undone: rename four\n"
+    assert undone.stderr.startswith("Undo rename: 'four' gets its earlier name (many/four, ")
+    assert texts(skills)["four"] == before
+
+
+def test_the_list_shows_the_project_and_the_agents_of_a_pull(cli, skills, tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    cli("pull", "one", "--agent", "cursor", "--agent", "claude-code")
+    cli("pull", "one", "two", "--agent", "claude-code", "--global")
+    cli("pull", "--remove", "one", "--agent", "claude-code")
+    cli("pull", "two", "--to", "copies")
+    assert [line.split("\t")[1:] for line in cli("undo", "--list").stdout.splitlines()] == [
+        ["pull two", f"{project}/copies"],
+        ["pull --remove one", f"{project} (claude-code)"],
+        ["pull one, two", "all projects (claude-code)"],
+        ["pull one", f"{project} (claude-code, cursor)"],
+    ]
 
 
 def test_a_removal_of_what_was_pulled_is_listed_as_one(cli, skills, tmp_path):

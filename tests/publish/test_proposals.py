@@ -34,6 +34,9 @@ def test_a_change_of_the_review_prints_the_result(filled, cli):
     done = cli("source", "update", "mine", "--review", "required")
     assert ", under review)" in done.stdout
     assert "skill-registry proposal list" in done.stderr
+    assert "to accept one, run: skill-registry proposal approve ID" in done.stderr
+    told = "No proposals wait for review. To list the proposals at a server, add --to URL.\n"
+    assert cli("proposal", "list").stderr == told
     assert ", under review)" in cli("source", "update", "mine", "--priority", "3").stdout
     assert ", not under review)" in cli("source", "update", "mine", "--review", "none").stdout
     assert "under review" not in cli("source", "update", "mine", "--priority", "4").stdout

@@ -72,7 +72,10 @@ def list_(session: Session, *, every: bool, url: str | None) -> None:
         from registry.publish.proposals import listed
 
         found = listed(session.registry.core, None if every else "pending")
-    emit(session, found, COLUMNS, name=lambda one: one.id, nothing="No proposals wait for review.")
+    nothing = "No proposals wait for review."
+    if url is None:
+        nothing += " To list the proposals at a server, add --to URL."
+    emit(session, found, COLUMNS, name=lambda one: one.id, nothing=nothing)
 
 
 @session_command(

@@ -333,6 +333,10 @@ def history(
         session.console.note(
             "No revision of it was stored. To see why, run: skill-registry why NAME"
         )
+    if session.is_for_people:
+        for one in found.revisions[1:]:
+            if one.current:
+                session.console.note(f"The skill has the files of revision {one.number} again.")
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone, name)))
     elif found.revisions[1:] and session.console.is_terminal and session.is_for_people:

@@ -355,7 +355,11 @@ def update(
     changes = () if report is None else draw_report(session.console, report, limit)
     session.answer(source, [done, *changes])
     if review == "required" and not session.as_json:
-        session.console.note("To list the proposals that wait, run: skill-registry proposal list")
+        session.console.note(
+            "Skills that are published, or changed through tools, wait as proposals from now on. "
+            "To list them, run: skill-registry proposal list; to accept one, run: skill-registry "
+            "proposal approve ID"
+        )
     if change["folder"] is not None and not session.as_json:
         if source.remote is None and not os.listdir(source.path):
             way = f"restore --source {shlex.quote(shown)} --missing"

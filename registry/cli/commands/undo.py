@@ -122,7 +122,8 @@ def _list(session: Session) -> None:
     def when(one: "Undo | PullUndo") -> str:
         return one.change.made_at if now is None else formatting.ago(one.change.made_at, now)
 
-    session.answer(rows, (f"{when(one)}\t{_short(one)}" for one in found))
+    lines = (f"{when(one)}\t{_short(one)}\t{_place_and_agents(one)}" for one in found)
+    session.answer(rows, lines)
 
 
 def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
@@ -135,7 +136,7 @@ def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
 def _short(undo: "Undo | PullUndo") -> str:
     """Return a short description of a command."""
     change = undo.change
-    message = f"{_typed(undo)} {escape.line(change.name)}"
+    message = f"{_typed(undo)} {escape.line(_name(change))}"
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
         message += (
@@ -184,6 +185,27 @@ def _place(change: "RecordedChange") -> str:
     return escape.line(f"{change.source}/{change.folder}" if change.source else change.folder)
 
 
+def _place_and_agents(undo: "Undo | PullUndo") -> str:
+    """Return the place of a command's first change; for a pull, the project and the agents."""
+    from registry.install.undo import PullUndo
+
+    place = _place(undo.change)
+    if not isinstance(undo, PullUndo):
+        return place
+    place = "all projects" if undo.target.is_global else place
+    return f"{place} ({', '.join(undo.agents)})" if undo.agents else place
+
+
+def _name(change: "RecordedChange") -> str:
+    """Return the name of a changed skill; after a rename, the new name.
+
+    A rename that keeps the folder is recorded as an update of the old name, but the folder has the
+    new name.
+    """
+    is_rename = (change.tool, change.kind) == ("rename", "update")
+    return change.folder.rpartition("/")[2] if is_rename else change.name
+
+
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     """Yield lines about what the undo of a pull does to each skill."""
     from registry.install.undo import PullUndo
@@ -210,7 +232,8 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
             places = some_refs([f"{one.source}/{one.folder}" for one in copies])
             more = f", with {formatting.count(len(copies), 'copy', 'copies')} of it: {places}"
         # For a pull, ``name`` is already a list of names.
-        name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
+        name = escape.line(change.name if change.kind == "pull" else quoted(_name(change)))
         place, when = _place(change), change.made_at
         facts = {"typed": _typed(undo), "place": place, "when": when, "more": more}
-        yield _UNDONE[change.kind].format(name=name, **facts)
+        kind = "rename" if facts["typed"] == "rename" else change.kind
+        yield _UNDONE[kind].format(name=name, **facts)
