@@ -394,35 +394,40 @@ class InstallPlan:
         for folder_id in folder_ids:
             if sharing := [one for one in left if self._target.folder_ids([one]) == [folder_id]]:
                 there = [one for one in ids if self._target.folder_ids([one]) == [folder_id]]
+                together = [*there, *sharing]
+                also, reading = self._also_read(entry, there, together)
                 everywhere = ["--global"] if self._target.is_global else []
-                every = [f"--agent={one}" for one in [*ids, *sharing]]
+                every = [f"--agent={one}" for one in dict.fromkeys([*ids, *sharing, *reading])]
                 words = ["skill-registry", "pull", *everywhere, "--remove", folder, *every]
-                both = " and ".join(names[one] for one in [*there, *sharing])
                 message = (
-                    f"{both} read the same folder, {folder_id}, so they have {entry.name} "
-                    f"together. {self._also_read(entry, [*there, *sharing])}To remove it for "
-                    f"{both}, run: {shlex.join(words)}"
+                    f"{' and '.join(names[one] for one in together)} read the same folder, "
+                    f"{folder_id}, so they have {entry.name} together. {also}To remove it for "
+                    f"{'all' if together[2:] or reading else 'both'} of them, run: "
+                    f"{shlex.join(words)}"
                 )
                 raise UsageProblem(message=message)
         is_copy = self._target.shared in folder_ids or self._target.usual_mode(left) == "copy"
         return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
 
-    def _also_read(self, entry: LockEntry, ids: Collection[str]) -> str:
-        """Return sentences about agents that would still read a skill after its removal for them.
+    def _also_read(
+        self, entry: LockEntry, ids: Collection[str], without: Collection[str]
+    ) -> tuple[str, list[str]]:
+        """Return which of the agents ``ids`` also read folders of other agents with the skill.
 
-        They also read the folders of other agents that have the skill.
+        The first result are sentences; the second are the other agents, except ``without``.
         """
-        told = ""
+        told, found = "", []
         for one in (agents()[each] for each in ids):
             places = one.personal_places if self._target.is_global else one.project_places
             for other in entry.agents:
-                for folder_id in self._target.folder_ids([other]) if other not in ids else ():
+                for folder_id in self._target.folder_ids([other]) if other not in without else ():
                     if folder_id in places:
+                        found.append(other)
                         told += (
                             f"{one.name} also reads {folder_id}, so it keeps {entry.name} as long "
                             f"as {agents()[other].name} has it. "
                         )
-        return told
+        return told, found
 
     def begin(self) -> None:
         """Add the changes on disk of an interrupted pull to the lock entries.

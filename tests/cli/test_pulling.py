@@ -688,13 +688,22 @@ def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project)
     refused = cli("pull", "--remove", "review", "haiku", "-a", "cursor")
     assert refused.exit_code == 2
     assert "Cursor and Codex read the same folder, .agents/skills" in refused.stderr
-    way = "pull --remove review --agent=cursor --agent=codex"
+    way = "pull --remove review --agent=cursor --agent=codex --agent=claude-code"
     assert refused.stderr.endswith(
         "Cursor also reads .claude/skills, so it keeps review as long as Claude Code has it. To "
-        f"remove it for Cursor and Codex, run: skill-registry {way}\n"
+        f"remove it for all of them, run: skill-registry {way}\n"
+    )
+    refused = cli("pull", "--remove", "review", "-a", "codex")
+    way_for_codex = "pull --remove review --agent=codex --agent=cursor"
+    assert refused.stderr.endswith(
+        f"remove it for both of them, run: skill-registry {way_for_codex}\n"
     )
     assert (project / "skills.lock.json").read_bytes() == lock
-    removed = cli(*way.replace("review", "haiku").split())
+    assert cli(*way.split()).exit_code == 0
+    assert not any(
+        (project / one / "review").exists() for one in (".claude/skills", ".agents/skills")
+    )
+    removed = cli("pull", "--remove", "haiku", "-a", "cursor,codex")
     assert removed.exit_code == 0
     assert (
         f"Cursor still has haiku, because it also reads: {project}/.claude/skills/haiku\n"

@@ -251,3 +251,16 @@ def test_a_remote_source_gets_no_other_folder_and_is_told_how_to_read_one(
     assert cli("sync", f"{upstream.url}/skills/alpha", "--name", "one").exit_code == 0
     assert cli("source", "remove", "team").exit_code == 0
     assert cli("list", "--format", "names").stdout == "alpha\n"
+
+
+def test_a_yank_of_a_remote_skill_says_that_others_are_not_affected(cli, upstream):
+    cli("sync", upstream.url)
+    cli("version", "add", "alpha", "1.0")
+    yanked = cli("version", "yank", "alpha@1.0", "--reason", "It is wrong.")
+    assert yanked.stderr.startswith(
+        f"This is only in this registry: alpha comes from {upstream.url}. To change it for "
+        "everybody, the owner of the skill must run this command there.\n"
+    )
+    cli("version", "add", "beta", "1.0")
+    deprecated = cli("version", "deprecate", "beta@1.0", "--reason", "It is old.")
+    assert "only in this registry" in deprecated.stderr

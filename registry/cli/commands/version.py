@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -10,7 +11,7 @@ from registry.cli import completion, escape, options
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session, Style
-from registry.errors import SkillNotFound
+from registry.errors import RegistryError, SkillNotFound
 from registry.model import SkillVersion
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def _change(
         change = registry.yank_version if state == "yanked" else registry.deprecate_version
         changed = change(version, reason or "", replacement=replacement, as_admin=as_admin)
     session.answer(changed, [f"{escape.line(version)} is {changed.state}."])
+    _report_remote(session, version)
     if state == "yanked" and not undo and changed.current:
         name = version.rpartition("@")[0]
         # An admin doesn't see a yanked skill of another role, and can't restore its files.
@@ -173,6 +175,21 @@ def _change(
             f"{back if before else ''}To offer it again, edit it, or run: "
             f"skill-registry version yank {shlex.quote(escape.line(version))} --undo"
         )
+
+
+def _report_remote(session: Session, version: str) -> None:
+    """Print that a change of a version from a remote source counts only in this registry."""
+    name = version.rpartition("@")[0]
+    with suppress(RegistryError):  # the role may not see the skill
+        source = session.registry.get(name).source
+        remote = next(one.remote for one in session.registry.sources() if one.name == source)
+        if remote is not None:
+            shown, url = escape.line(name), escape.line(remote.url)
+            session.console.note(
+                f"This is only in this registry: {shown} comes from {url}. To change it for "
+                "everybody, the owner of the skill must run this command there.",
+                "yellow",
+            )
 
 
 COLUMNS: Final[Sequence[Column[SkillVersion]]] = (
