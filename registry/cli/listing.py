@@ -393,9 +393,11 @@ def report_personality(session: "Session", name: str, *, sees_some: bool = False
         some = ", ".join(f"{escape.line(tag)} ({counts.get(tag, 0):,})" for tag in accepted)
         session.console.note(f"Skills of all sources with a tag that it accepts: {some}.")
     if any(rule == "other-team" for rule, *_ in rules):
+        teams = [one.name for one in registry.sources(counted=False) if one.scope == "team"]
+        team = quote(escape.line(teams[0])) if len(teams) == 1 else "NAME"
         session.console.note(
             "Tags don't limit a source of scope team: the key team: NAME shows all its skills. To "
-            "limit it by tags, run: skill-registry source update NAME --scope community"
+            f"limit it by tags, run: skill-registry source update {team} --scope community"
         )
     session.console.note(
         f"To see the reason for a skill, run: skill-registry why NAME --personality {quote(shown)}"

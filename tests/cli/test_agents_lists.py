@@ -244,5 +244,8 @@ def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
     told = cli("why", "haiku").stderr
     rename = "rename or remove this one: skill-registry rename claude/haiku NEW\n"
     assert f"{claude}To load the other one, {rename}" in told
+    alone = cli("why", "haiku", "--agent", "claude-code")
+    assert f"it loads the one in {home}/.claude/skills/haiku" in alone.stdout
+    assert alone.stderr.endswith(f"To load the other one, {rename}")
     assert codex in told
     assert "loads" not in cli("why", "review").stderr

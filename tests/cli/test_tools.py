@@ -221,7 +221,7 @@ class TestPersonality:
         listed = cli("--config", str(path), "list", "--personality", "writer")
         assert (self.TAGS_AND_A_TEAM in listed.stderr) is bool(team)
         assert (listed.stdout != "") is bool(team)
-        limited = "To limit it by tags, run: skill-registry source update NAME --scope community"
+        limited = "To limit it by tags, run: skill-registry source update mine --scope community"
         assert (limited in listed.stderr) is not bool(team)
 
     def test_an_unknown_one_suggests_the_nearest(self, cli, library, config):

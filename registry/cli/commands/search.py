@@ -353,28 +353,31 @@ def why(
         report_project(session, project)
         found = explained_for(session.registry.core, found, agent_of(agent), project)
     emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
-    if agent is None and found[1:]:
-        _report_namesakes(session, {one.skill.name for one in found if one.skill is not None})
+    if agent is not None or found[1:]:
+        _report_namesakes(session, found, agent)
 
 
-def _report_namesakes(session: Session, names: Collection[str]) -> None:
-    """If several skills share a name, print which one each installed agent loads here."""
+def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: str | None) -> None:
+    """Print which of several skills of a name the agent, or each installed agent, loads here."""
     from registry.disk.agents import installed_agents
     from registry.install.inventory import seen_by, told_of_namesakes
 
+    names = {one.skill.name for one in found if one.skill is not None}
+    explained = " ".join(reason.message for one in found for reason in one.reasons)
     project = target_of(None, is_global=False)
-    for agent in installed_agents(project.path):
+    for one in installed_agents(project.path) if agent is None else [agent_of(agent)]:
         with suppress(RegistryError):
-            seen = seen_by(session.registry.core, agent, project)
-            named = [one for one in seen if one.name in names]
-            for text, loaded in told_of_namesakes(agent, named):
-                session.console.note(escape.line(text))
-                if loaded is not None and loaded.skill is not None and loaded.state == "registered":
-                    ref = shlex.quote(escape.line(loaded.skill.ref))
-                    session.console.note(
-                        "To load the other one, rename or remove this one: skill-registry rename "
-                        f"{ref} NEW"
-                    )
+            seen = seen_by(session.registry.core, one, project)
+            named = [skill for skill in seen if skill.name in names]
+            for text, loaded in told_of_namesakes(one, named):
+                if loaded is None or f"it loads the one in {loaded.place}" not in explained:
+                    session.console.note(escape.line(text))
+                if loaded is not None and loaded.state in {"registered", "unknown"}:
+                    way = f"rename the folder {escape.line(loaded.place)}"
+                    if loaded.skill is not None:
+                        ref = shlex.quote(escape.line(loaded.skill.ref))
+                        way = f"skill-registry rename {ref} NEW"
+                    session.console.note(f"To load the other one, rename or remove this one: {way}")
 
 
 def _record(one: "Explanation") -> dict[str, Any]:
