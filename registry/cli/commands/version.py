@@ -187,7 +187,7 @@ def _report_remote(session: Session, version: str) -> None:
             shown, url = escape.line(name), escape.line(remote.url)
             session.console.note(
                 f"This is only in this registry: {shown} comes from {url}. To change it for "
-                "everybody, the owner of the skill must run this command there.",
+                "all users, the owner of the skill must run this command there.",
                 "yellow",
             )
 
