@@ -259,7 +259,7 @@ def test_a_yank_of_a_remote_skill_says_that_others_are_not_affected(cli, upstrea
     yanked = cli("version", "yank", "alpha@1.0", "--reason", "It is wrong.")
     assert yanked.stderr.startswith(
         f"This is only in this registry: alpha comes from {upstream.url}. To change it for "
-        "everybody, the owner of the skill must run this command there.\n"
+        "all users, the owner of the skill must run this command there.\n"
     )
     cli("version", "add", "beta", "1.0")
     deprecated = cli("version", "deprecate", "beta@1.0", "--reason", "It is old.")
