@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from registry.core import Core
-from registry.errors import RoleNotFound, UsageProblem
+from registry.errors import UsageProblem
 from registry.sync.sources import check_admin
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def _check_server(core: Core) -> None:
 
 
 def _check_role(core: Core, role: str) -> None:
-    from registry.db.postgres.rights import is_role
+    from registry.db.postgres.rights import check_role
 
     _check_server(core)
-    if not is_role(core.reader.rows, role):
-        raise RoleNotFound(name=role)
+    check_role(core.reader.rows, role)

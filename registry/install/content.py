@@ -26,11 +26,13 @@ from registry.errors import (
     FileChanging,
     PathRefused,
     RegistryError,
+    RemoteTooLarge,
     SkillInaccessible,
     VersionNotStored,
 )
 from registry.install.lockfile import LockEntry
 from registry.model import PinnedSkill, Skill, SkillFile
+from registry.remotes.snapshot import Snapshot, below
 from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
@@ -44,6 +46,21 @@ class FileContent:
     path: str
     data: bytes
     executable: bool
+
+
+def content_below(tree: Snapshot, folder: str, url: str, most: int) -> list[FileContent]:
+    """Return the files of a folder in a remote snapshot, at most ``most``.
+
+    Raises `RemoteProblem`.
+    """
+    wanted = below(tree.files, folder)
+    if len(wanted) > most:
+        raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")
+    data = dict(tree.read(list(wanted.values())))
+    return [
+        FileContent(inside, data[path], tree.files[path].executable)
+        for inside, path in sorted(wanted.items())
+    ]
 
 
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[FileContent]:

@@ -29,11 +29,11 @@ from registry.errors import (
     VersionNotFound,
     VersionNotStored,
 )
-from registry.install.content import FileContent, tree_hash
+from registry.install.content import FileContent, content_below, tree_hash
 from registry.model import DOCUMENT_NAMES, Origin, PinnedSkill, Remote, Skill
 from registry.remotes import sources
 from registry.remotes.git import COMMIT, Git, open_git
-from registry.remotes.snapshot import FetchLimits, below
+from registry.remotes.snapshot import FetchLimits
 from registry.sync.sources import find, is_here
 from registry.text import utc_now
 
@@ -178,18 +178,11 @@ def _files(core: Core, place: Place, commit: str, bounds: FetchLimits) -> list[F
         open_git(place.url, None, state, None, bounds, part=part, commit=commit) as tree,
     ):
         assert tree is not None  # noqa: S101  # not None, as `known` is None
-        wanted = below(tree.files, place.folder)
-        if len(wanted) > limits.files:
-            reason = f"{place.folder} has more than {limits.files} files"
-            raise RemoteTooLarge(url=place.url, reason=reason)
-        data = dict(tree.read(list(wanted.values())))
-        if sum(map(len, data.values())) > limits.skill_bytes:
+        files = content_below(tree, place.folder, place.url, limits.files)
+        if sum(len(one.data) for one in files) > limits.skill_bytes:
             reason = f"{place.folder} has more than {limits.skill_bytes} bytes"
             raise RemoteTooLarge(url=place.url, reason=reason)
-        return [
-            FileContent(inside, data[path], tree.files[path].executable)
-            for inside, path in sorted(wanted.items())
-        ]
+        return files
 
 
 def _document(files: list[FileContent]) -> FileContent | None:

@@ -14,21 +14,15 @@ from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, check_path
 from registry.disk.private import open_own_folder
-from registry.errors import (
-    AddressInvalid,
-    RegistryError,
-    RemoteInvalid,
-    RemoteProblem,
-    RemoteTooLarge,
-)
-from registry.install.content import FileContent, tree_hash
+from registry.errors import AddressInvalid, RegistryError, RemoteInvalid, RemoteProblem
+from registry.install.content import FileContent, content_below, tree_hash
 from registry.install.lockfile import LockEntry
 from registry.model import Remote
 from registry.remotes.address import Address, normalize_url, read_address, stranger_reason
 from registry.remotes.git import has_commits, open_commits
 from registry.remotes.http import HttpClient
 from registry.remotes.kinds import open_remote
-from registry.remotes.snapshot import FetchLimits, Snapshot, below
+from registry.remotes.snapshot import FetchLimits, Snapshot
 from registry.remotes.sources import kind_of
 from registry.settings import cache_folder
 from registry.sync.sources import own_sources
@@ -71,7 +65,7 @@ class LockedOrigins:
         if folder != ROOT and check_path(folder) is not None:
             raise AddressInvalid(address=url, reason=f"{folder!r:.100} is not a folder in it")
         tree = self._tree(url, _ref(origin), origin["ref"])
-        found = _below(tree, folder, url, self._core.settings.limits.files)
+        found = content_below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:
             raise RemoteInvalid(url=url, reason=f"{folder} has changed there")
         return found
@@ -188,14 +182,3 @@ def _cache(url: str) -> Iterator[str]:
         if not lock.acquire(LOCK_SECONDS):
             raise RemoteInvalid(url=url, reason=f"it is being fetched by {lock.owner()}")
         yield os.path.join(above, name)
-
-
-def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[FileContent]:
-    wanted = below(tree.files, folder)
-    if len(wanted) > most:
-        raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")
-    data = dict(tree.read(list(wanted.values())))
-    return [
-        FileContent(inside, data[path], tree.files[path].executable)
-        for inside, path in sorted(wanted.items())
-    ]

@@ -17,7 +17,6 @@ from registry.disk.paths import ARCHIVES, ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
     AdminNeeded,
-    RoleNotFound,
     SkillExists,
     SourceElsewhere,
     SourceExists,
@@ -527,7 +526,7 @@ class Change(TypedDict, total=False):
     as_admin: bool
 
 
-def update(  # noqa: C901  # one line for each property
+def update(  # one line for each property
     core: Core, name: str, **change: Unpack[Change]
 ) -> Source:
     """Change the name, scope, priority, folder, team or owner of a source; see `Change`."""
@@ -549,11 +548,10 @@ def update(  # noqa: C901  # one line for each property
     if review is not None:
         check_writable(source)
     if owner is not None:
-        from registry.db.postgres.rights import is_role
+        from registry.db.postgres.rights import check_role
 
         check_admin(core)
-        if not is_role(core.reader.rows, owner):
-            raise RoleNotFound(name=owner)
+        check_role(core.reader.rows, owner)
     if new_name is not None and new_name != source.name:
         check_name(new_name, [one for one in known if one.id != source.id])
     path = _new_path(core, known, source, change.get("folder"))

@@ -233,7 +233,7 @@ def discovery(visit: Visit) -> dict[str, Any]:
 def search(visit: Visit) -> dict[str, Any]:
     """Answer ``/search``: skills that match a query."""
     query = visit.request.query_params
-    text, limit = " ".join(query.get("q", "")[:500].split()), _limit(visit, USUAL)
+    text, limit = " ".join(query.get("q", "")[:500].split()), _limit(visit)
     if query.get("mode") == "exact":
         found = [(one, 1.0) for one in hub.find(visit.view, text)][:limit]
     elif text:
@@ -249,7 +249,7 @@ def search(visit: Visit) -> dict[str, Any]:
 def skills(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills``: a page of the list of skills."""
     query = visit.request.query_params
-    limit = _limit(visit, USUAL)
+    limit = _limit(visit)
     cursor = query.get("cursor", "")
     offset = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 8 else 0  # noqa: PLR2004
     found, has_more = hub.page(
@@ -275,7 +275,7 @@ def skill(visit: Visit) -> dict[str, Any]:
 
 def versions(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions``: the list of a skill's versions."""
-    found = hub.contents(visit.view, _found(visit))[: _limit(visit, USUAL)]
+    found = hub.contents(visit.view, _found(visit))[: _limit(visit)]
     return {"items": [version_json(each) for each in found], "nextCursor": None}
 
 
@@ -411,8 +411,8 @@ def _earlier(visit: Visit, one: Offered, kept: StoredState) -> list[FileContent]
     return entries
 
 
-def _limit(visit: Visit, usual: int) -> int:
+def _limit(visit: Visit) -> int:
     try:
-        return min(number_of(visit.request.query_params, "limit") or usual, MOST)
+        return min(number_of(visit.request.query_params, "limit") or USUAL, MOST)
     except UsageProblem as error:
         raise _Refused(400, str(error)) from None

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from psycopg import sql
 
+from registry.errors import RoleNotFound
 from registry.model import Value
 
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -187,9 +188,10 @@ def _text(value: str | None) -> str:
     return sql.Literal(value).as_string()
 
 
-def is_role(ask: Ask, role: str) -> bool:
-    """Tell whether a role exists on the server."""
-    return bool(ask("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
+def check_role(ask: Ask, role: str) -> None:
+    """Raise `RoleNotFound` if a role doesn't exist on the server."""
+    if not ask("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)):
+        raise RoleNotFound(name=role)
 
 
 def owner_of_tables(ask: Ask) -> tuple[str, bool]:

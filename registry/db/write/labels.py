@@ -101,6 +101,11 @@ def change_state(
     what = "version active again" if state == "active" else f"version {state}"
     record_audit(connection, what, f"{place}@{label}", **told)
     rows = execute(connection, "SELECT id, name FROM skills WHERE uid = ? AND live = 1", uid).all()
+    _hide_or_show(connection, rows)
+
+
+def _hide_or_show(connection: Connection, rows: Sequence[Any]) -> None:
+    """Hide the skills whose files are a yanked version; show the others. Rows have id and name."""
     ids = [row.id for row in rows]
     withdraw_yanked(connection, ids)
     execute(connection, _OFFER, ids)
@@ -162,10 +167,7 @@ def follow_remote(
         if key not in named and last.state != "active" and last.tool == BY_REMOTE:
             add(key, last.number + 1, last.tree_hash, "active")
     if rows:
-        ids = [row.id for row in rows]
-        withdraw_yanked(connection, ids)
-        execute(connection, _OFFER, ids)
-        refresh_names(connection, {row.name for row in rows})
+        _hide_or_show(connection, rows)
     return changed
 
 
