@@ -1,7 +1,9 @@
 """The catalogue that a visitor sees: all skills, those of a source, or those of a personality."""
 
+import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -14,13 +16,13 @@ from registry.catalog.copies import (
     copies_among,
     near_duplicates,
 )
-from registry.catalog.reading import CurrentSkill, at_version, current_detail
-from registry.catalog.resolve import not_found
+from registry.catalog.reading import CurrentSkill, at_version, current_detail, unusable
+from registry.catalog.resolve import not_found, resolve
 from registry.catalog.visibility.decisions import CatalogView, Decided, ViewLimits
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
-from registry.db.interface import Condition
+from registry.db.interface import Condition, Reader
 from registry.db.read import findings, groups, listing, recent, signs, summary, usage
 from registry.db.read.findings import Finding, FindingCount
 from registry.db.read.listing import Facet, Facets, Filters, where
@@ -32,7 +34,13 @@ from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
 from registry.db.visibility import USABLE
 from registry.document.labels import split
-from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
+from registry.errors import (
+    PersonalityNotFound,
+    SkillAmbiguous,
+    SkillNotFound,
+    SourceNotFound,
+    VersionYanked,
+)
 from registry.model import Found, Page, Skill, SkillDetail, Source
 
 FEW: Final = 2000
@@ -167,9 +175,14 @@ class Browse(CatalogView):
         """Return the visible skill that a handle means.
 
         Raises `SkillNotFound` if no visible skill matches, and `SkillAmbiguous` if several match.
-        The errors name only visible skills.
+        The errors name only visible skills; to a visitor who sees all skills, also yanked skills.
         """
-        return self._stored(handle)
+        try:
+            return self._stored(handle)
+        except SkillNotFound:
+            if self.is_whole and (problem := _yanked(self.core.reader, handle)):
+                raise problem from None
+            raise
 
     def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
         """Return the stored skills whose versions have these ids.
@@ -379,3 +392,17 @@ def _as_seen(source: Source, skills: int) -> Source:
     """Return a source with its number of visible skills, without facts about hidden skills."""
     remote = source.remote and replace(source.remote, only=())
     return replace(source, skills=skills, held=0, remote=remote)
+
+
+def _yanked(reader: Reader, handle: str) -> VersionYanked | None:
+    """Return the error for a yanked skill that only the owner of its source sees.
+
+    Returns None if the handle means no such skill.
+    """
+    owner = copy.copy(reader)
+    owner.own_yanked = "1"
+    with suppress(SkillNotFound, SkillAmbiguous):
+        stored = resolve(owner, handle)
+        if stored.yanked and isinstance(error := unusable(reader, stored, handle), VersionYanked):
+            return error
+    return None

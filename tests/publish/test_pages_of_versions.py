@@ -99,6 +99,26 @@ def test_an_unknown_or_yanked_version_is_not_found(site, tea):
     assert site.ask("/skills/none@1.9").status == 404
 
 
+def test_the_page_of_a_withdrawn_skill_says_why_to_visitors_who_see_all_skills(site, tea, tmp_path):
+    tea.add_version("tea", "2.0")
+    tea.yank_version("tea@2.0", "burns the leaves")
+    for address in ("/skills/tea", "/skills/mine/tea", "/skills/tea@2.0", "/download/tea"):
+        answer = site.ask(address)
+        assert answer.status == 404
+        assert "was yanked: burns the leaves." in answer.page.text
+    told = site.ask("/skills/tea.json").json["error"]
+    assert told["code"] == "version_yanked"
+    assert "tea" not in [one["ref"] for one in site.get("/skills.json").json]
+    write_skill(tmp_path / "other" / "mate")
+    tea.sync(str(tmp_path / "other"), name="other")
+    for source in ("mine", "other"):
+        _, shown = tea.tokens().create("anna", source=source)
+        hidden = site.ask("/skills/tea.json", Authorization=f"Bearer {shown}")
+        unknown = site.ask("/skills/none.json", Authorization=f"Bearer {shown}")
+        assert (hidden.status, unknown.status) == (404, 404)
+        assert hidden.text.replace("tea", "none") == unknown.text
+
+
 def test_a_visitor_gets_no_version_of_a_skill_that_its_token_does_not_see(site, tea, tmp_path):
     write_skill(tmp_path / "other" / "mate")
     tea.sync(str(tmp_path / "other"), name="other")
