@@ -1,7 +1,8 @@
 """Click classes for commands: examples in the help, and global options after the command's name."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -201,6 +202,21 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
             **shared,
         ),
     ]
+
+
+@contextmanager
+def needs_extra(extra: str, what: str, packages: Container[str]) -> Iterator[None]:
+    """Raise an error that names the extra if one of its packages can't be imported."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in packages:
+            raise
+        message = (
+            f"{what} is not installed. To install it, run in the checkout of skill-registry: "
+            f"pip install '.[{extra}]'"
+        )
+        raise click.ClickException(message) from error
 
 
 @click.pass_context

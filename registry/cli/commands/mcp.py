@@ -15,7 +15,7 @@ import click
 
 from registry.cli import PROGRAM, escape, options
 from registry.cli.commands.tools import binding_options, read_only_option
-from registry.cli.group import Command, Listing, session_command
+from registry.cli.group import Command, Listing, needs_extra, session_command
 from registry.cli.prompts import confirm
 from registry.cli.session import Console, Session, Status
 from registry.toolsets.open import TOOLSETS
@@ -599,20 +599,12 @@ def mcp(
     console = session.console
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
-    try:
+    with needs_extra("mcp", "The MCP server", EXTRA):
         from registry.mcp.server import ServerOptions, SkillServer
         from registry.mcp.stdio import serve_stdio
 
         if address is not None:
             from registry.mcp.http import serve_http
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
-            raise
-        message = (
-            "The MCP server is not installed. To install it, run in the checkout of "
-            "skill-registry: pip install '.[mcp]'"
-        )
-        raise click.ClickException(message) from error
     serving = ServerOptions(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import escape, formatting, options
-from registry.cli.group import Group, session_command
+from registry.cli.group import Group, needs_extra, session_command
 from registry.cli.listing import Column, emit, report_personality
 from registry.cli.session import Console, Session
 from registry.db.read.listing import Filters
@@ -129,17 +129,9 @@ def serve(
         message = "--public-url must be a URL such as https://skills.example.org or https://example.org/skills."
         raise click.UsageError(message)
     console = session.console
-    try:
+    with needs_extra("web", "The web catalogue", EXTRA):
         from registry.web.app import Address, serve
         from registry.web.auth import Trusted
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
-            raise
-        message = (
-            "The web catalogue is not installed. To install it, run in the checkout of "
-            "skill-registry: pip install '.[web]'"
-        )
-        raise click.ClickException(message) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None
     address = Address(host, port, public_url and public_url.rstrip("/"), tls)
     trusted = Trusted(trust_header, networks, personality) if trust_header else None
