@@ -667,12 +667,6 @@ class CatalogEntry(NamedTuple):
     location: str
 
 
-PARTS: Final = 128
-"""Number of groups into which `TreeHashes` divides the skills.
-
-A change affects only a few groups.
-"""
-
 _ORDER: Final = f"ORDER BY {BY_NAME}"
 
 _LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md')"

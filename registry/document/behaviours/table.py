@@ -107,8 +107,6 @@ LOCAL: Final = (
     rf"(?:localhost|[\w-]{{1,40}}\.local\b|host\.docker|{PRIVATE_ADDRESS}|\[?::1|<|\$|\{{)"
 )
 
-URL: Final = r"https?://[^\s\"'`<>)\]]{3,200}"
-
 SHELL: Final = r"(?:/(?:usr/)?bin/)?(?:ba|z|da|k|fi)?sh"
 
 RUNNER: Final = (
