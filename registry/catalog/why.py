@@ -9,7 +9,7 @@ from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
-from registry.db.read import skills
+from registry.db.read import labels, skills
 from registry.db.read.findings import links_known
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import list_sources
@@ -226,7 +226,12 @@ def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
         fix = f"read the errors, then run: {way}"
         return Diagnostic("held", "warning", message, fix=fix)
     if stored.yanked:
-        message = "its files are a yanked version: listings, searches and new installs omit it"
+        known = labels.versions(core.reader, stored.uid)
+        yanked = next((one for one in known if one.current and one.state == "yanked"), None)
+        reason = f" ({yanked.label}: {yanked.reason})" if yanked else ""
+        message = (
+            f"its files are a yanked version{reason}: listings, searches and new installs omit it"
+        )
         versions = f"skill-registry version list {stored.skill.ref}"
         fix = f"edit it, or undo the yank; to see its versions, run: {versions}"
         return Diagnostic("yanked", "warning", message, fix=fix)

@@ -127,7 +127,8 @@ def _skill_exists(error: errors.RegistryError) -> str:
     ):
         file = quote(escape.line(os.path.join(path, DOCUMENT_NAMES[0])))
         return f"Choose another name, or write {file} and then run: skill-registry sync"
-    return "Choose another name, or change the existing skill: skill-registry update NAME"
+    way = f"skill-registry update {quote(escape.line(error.facts['name']))}"
+    return f"Choose another name, or change the existing skill: {way}"
 
 
 def removal(folder: str, lock: str) -> str:

@@ -233,11 +233,14 @@ def report_origins(
     target: "InstallTarget",
     done: "Sequence[InstallResult]",
     shown: "Collection[SecurityFinding]" = (),
+    *,
+    may_be_first: bool = False,
 ) -> None:
     """Print the source, or address and commit, of each installed skill; then print other folders.
 
     If a name looks like the name of another skill, print a warning. The caller has already printed
-    the security findings ``shown``.
+    the security findings ``shown``. If ``may_be_first`` and the lock file of a git checkout lists
+    no other skills, advise the user to commit it.
     """
     from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
@@ -253,6 +256,10 @@ def report_origins(
     if entries:
         lock = escape.line(os.path.join(target.path, NAME))
         session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
+        is_checkout = os.path.exists(os.path.join(target.path, ".git"))
+        if may_be_first and is_checkout and len(locked) == len(entries):
+            way = "skill-registry pull --frozen"
+            session.console.note(f"Commit it; a clone gets the same skills with: {way}")
     _report_security(session, entries, shown)
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:

@@ -612,7 +612,8 @@ def skills_at(
         every, part = every or bool(asked and asked.only), ROOT
     if dry_run:
         if source is None:
-            raise UsageProblem(message=f"{address} is not a source yet: sync it first")
+            way = f"skill-registry sync {quote(address)}"
+            raise UsageProblem(message=f"{address} is not a source yet; to add it, run: {way}")
         name = source.name
     else:
         target = source.name if source is not None else asked or address

@@ -240,7 +240,7 @@ def choose(
             known = [*known, source]
         elif scope and scope != source.scope:
             change = f"skill-registry source update {quote(source.name)} --scope {scope}"
-            known_as = f"the source {source.name} has the scope {source.scope}"
+            known_as = f"The source {source.name} has the scope {source.scope}"
             raise UsageProblem(message=f"{known_as}; to change it, run: {change}")
         chosen[source.path] = source
     return list(chosen.values())

@@ -122,7 +122,7 @@ def test_a_checkouts_folder_that_becomes_a_source_for_everywhere_is_named(cli, t
     refused = cli("sync", str(home), "--scope", "project")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert (
-        f"the source claude has the scope personal; to change it, run: {change}" in refused.stderr
+        f"The source claude has the scope personal; to change it, run: {change}" in refused.stderr
     )
     assert cli("list", "--format", "names").stdout == "release\n"
     assert cli(*change.split()[1:]).exit_code == 0

@@ -211,7 +211,7 @@ def test_a_pull_that_restores_a_missing_skill_is_undone_before_an_earlier_comman
     cli("pull", "haiku", "review", "--agent", "codex")
     shutil.rmtree(project / ".agents/skills/haiku")
     assert "added\thaiku\t" in cli("pull", *how).stdout
-    assert "\tpull haiku\n" in cli("undo", "--list").stdout
+    assert "\tpull haiku\t" in cli("undo", "--list").stdout
     done = cli("undo", "--yes")
     assert done.stdout == "Undone: pull haiku\n"
     assert done.stderr.endswith("\nhaiku is removed from 1 place.\n")
@@ -446,7 +446,7 @@ class TestAddress:
     def test_nothing_is_fetched_where_nothing_is_written(self, cli, address, way):
         ran = cli("pull", address, "--all", "--to", "there", way)
         assert ran.exit_code != 0
-        assert "is not a source yet: sync it first" in ran.stderr
+        assert "is not a source yet; to add it, run: skill-registry sync" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):
@@ -680,6 +680,16 @@ def test_a_skill_is_removed_from_one_agent_and_that_is_undone(library, cli, proj
     assert (claude.is_symlink(), (shared / "SKILL.md").exists()) == (not how, True)
     assert cli("pull", "--remove", "haiku", "-a", "codex,windsurf,claude-code").exit_code == 0
     assert not claude.exists()
+
+
+def test_the_first_pull_in_a_checkout_advises_to_commit_the_lock_file(library, cli, project):
+    advice = "Commit it; a clone gets the same skills with: skill-registry pull --frozen"
+    assert advice in cli("pull", "haiku", "-a", "codex").stderr
+    assert advice not in cli("pull", "review", "-a", "codex").stderr
+    assert advice not in cli("pull", "--frozen").stderr
+    (project / ".git").rmdir()
+    cli("pull", "--remove", "haiku", "review")
+    assert advice not in cli("pull", "haiku", "-a", "codex").stderr
 
 
 def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project):

@@ -112,7 +112,7 @@ def test_a_sync_does_not_change_the_scope_of_a_source_but_names_the_command_that
         with pytest.raises(UsageProblem) as refused:
             two.sync("one", scope="team", **options)
         assert str(refused.value) == (
-            "the source one has the scope personal; to change it, run: "
+            "The source one has the scope personal; to change it, run: "
             "skill-registry source update one --scope team"
         )
     assert {source.scope for source in two.sources()} == {"personal"}

@@ -356,7 +356,7 @@ def pull(
     draw = partial(notes.draw, COLUMNS) if is_read else None
     emit(session, listed, COLUMNS, name=lambda one: one.ref, draw=draw)
     if not dry_run:
-        report_origins(session, target, done, shown)
+        report_origins(session, target, done, shown, may_be_first=not doing)
     for line in () if is_read else chain.from_iterable(notes.lines.values()):
         session.console.note(line)
     overwrite = "--force" if theirs else "--theirs"
