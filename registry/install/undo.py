@@ -34,6 +34,7 @@ from registry.install.pull_records import (
 from registry.install.restore import LockedOrigins
 from registry.install.staging import open_exclusively
 from registry.install.targets import InstallOptions, InstallPath, InstallResult, InstallTarget
+from registry.sync.sources import own_sources
 
 Fate: TypeAlias = Literal["removed", "replaced", "returned"]
 
@@ -179,8 +180,12 @@ class PullUndo:
         self._remove_made()
 
     def _remove_made(self) -> None:
-        """Remove the folders and the lock file that the pull created, if they are empty now."""
+        """Remove the folders and the lock file that the pull created, if they are empty now.
+
+        The folders of sources stay, because a sync would report them as missing.
+        """
         made = {path for one in self.records.values() for path in one.made}
+        made -= {real_path(one.path) for one in own_sources(self.core)}
         lock = os.path.join(real_path(self.target.path), NAME)
         # If another pull is running, they stay, because it may write into them.
         with (

@@ -609,7 +609,7 @@ def test_a_pull_tells_its_links_its_copies_and_its_lock(library, cli, project):
     claude, roo = project / ".claude/skills", project / ".roo/skills"
     lock = project / "skills.lock.json"
     told = cli("pull", "haiku", "review", *agents).stderr
-    assert told.endswith(f"\nLinked into {claude}, {roo}. Recorded in {lock}\n")
+    assert f"\nLinked into {claude}, {roo}. Recorded in {lock}\nCommit it; " in told
     told = cli("pull", "pdf-forms", "--copy", *agents).stderr
     assert told.endswith(f"\nCopied into {claude}, {roo}. Recorded in {lock}\n")
     assert "Recorded" not in cli("pull").stderr

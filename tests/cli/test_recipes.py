@@ -135,13 +135,3 @@ def test_a_rename_names_links_that_lead_nowhere_and_copies(cli, tmp_path):
     renamed = cli("rename", "one/pdf", "reading")
     assert f"The link '{link}' now leads nowhere." in renamed.stderr
     assert "1 copy is unchanged: " in renamed.stderr
-
-
-def test_a_rename_without_another_folder_is_undone_as_a_rename(cli, tmp_path):
-    write_skill(tmp_path / "mine" / "other", name="wrong")
-    cli("sync", str(tmp_path / "mine"), "--name", "mine")
-    assert cli("rename", "wrong", "other").exit_code == 0
-    assert cli("undo", "--list").stdout.endswith("\trename wrong\n")
-    undone = cli("undo", "--yes")
-    assert "Undo rename: 'wrong' gets its earlier version (" in undone.stderr
-    assert undone.stdout == "Undone: rename wrong\n"
