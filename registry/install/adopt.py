@@ -90,27 +90,19 @@ def _adopted(
     folder = agents_folder(name)
     if check_folder_name(folder) is not None:
         return InstallResult(name, target.path, "failed", "no folder of a skill can have its name")
-    by_folder_id = _agents_with(target, folder)
-    install_paths = (
-        target.install_paths(by_folder_id.values(), "copy", folder) if by_folder_id else []
-    )
-    first = next((one for one in install_paths if _is_folder(one.path_of(folder))), None)
+    agent_of = _agents_with(target, folder)
+    places = target.install_paths(agent_of.values(), "copy", folder) if agent_of else []
+    first = next((one for one in places if _is_folder(one.path_of(folder))), None)
     if first is None:
         return InstallResult(name, os.path.join(target.path_of(target.shared), folder), "missing")
     path = first.path_of(folder)
     if folder in work.locked:
         return InstallResult(name, path, "unchanged")
-    found = {one.folder_id: work.found(one, folder) for one in install_paths}
-    digest = found[first.folder_id] or ""
-    linked = [
-        one
-        for one in install_paths
-        if one.link and found[one.folder_id] == digest_of_link(one.link)
-    ]
+    found = {one: work.found(one, folder) for one in places}
+    digest = found[first] or ""
+    linked = [one for one in places if one.link and found[one] == digest_of_link(one.link)]
     is_linked = bool(linked) and not first.link
-    having = (
-        linked if is_linked else [one for one in install_paths if found[one.folder_id] == digest]
-    )
+    having = linked if is_linked else [one for one in places if found[one] == digest]
     files = local_files(Place(work.folder_at(first.folder_id), folder))
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):
@@ -128,7 +120,7 @@ def _adopted(
         digest=digest,
         files={one: hashed for one, (hashed, _) in files.items()},
         origin=_origin(name, facts),
-        agents=tuple(sorted(by_folder_id[one.folder_id] for one in having)),
+        agents=tuple(sorted(agent_of[one.folder_id] for one in having)),
         mode=mode,
     )
     entry = _owned(core, entry)

@@ -65,10 +65,8 @@ def known_digests(entry: LockEntry, one: InstallPath) -> set[str]:
 
 def _missing(places: Sequence[InstallPath], folder: str) -> list[str]:
     """Return the folder ids of the install paths that don't exist on disk."""
-    folder_ids = [
-        one.folder_id for one in places if not os.path.lexists(os.path.join(one.path, folder))
-    ]
-    return list(dict.fromkeys(folder_ids))
+    gone = (one for one in places if not os.path.lexists(os.path.join(one.path, folder)))
+    return list(dict.fromkeys(one.folder_id for one in gone))
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
