@@ -70,11 +70,7 @@ def fixes_of(
 
 
 def has_fixes(
-    core: Core,
-    checked: Iterable[Checked],
-    *,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
+    core: Core, checked: Iterable[Checked], *, select: Sequence[str], ignore: Sequence[str]
 ) -> bool:
     """Tell whether `fixes` would return a fix of one of these skills."""
     foreign = _foreign(core)

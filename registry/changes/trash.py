@@ -258,9 +258,7 @@ def _is_there(core: Core, name: str) -> bool:
     return True
 
 
-def find_all_deleted(
-    core: Core, names: Iterable[str], *, source: str | None = None
-) -> list[Deleted]:
+def find_all_deleted(core: Core, names: Iterable[str], *, source: str | None) -> list[Deleted]:
     """Return the deleted skills that these names mean, each skill once.
 
     Trash ids and handles of the form ``source/folder`` are looked up first. A name without a source
@@ -383,7 +381,7 @@ def restore_all(
 
 
 def restore_named(
-    core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
+    core: Core, name: str, *, source: str | None, among: Collection[str] | None = None
 ) -> StoredSkill:
     """Restore the skill that was deleted last with this name, trash id or source/folder.
 

@@ -50,9 +50,9 @@ def find_trashed(
     in_trash: Iterable[Trashed],
     name: str,
     *,
-    source: str | None = None,
-    among: Collection[str] | None = None,
-    skipped_uids: Collection[str] = (),
+    source: str | None,
+    among: Collection[str] | None,
+    skipped_uids: Collection[str],
 ) -> Trashed:
     """Return the newest deleted skill in ``in_trash`` with this name, trash id or source/folder.
 

@@ -329,9 +329,7 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
             raise ChangeRefused(path=base.path, reason=f"it contains another source: {root}")
 
 
-def rename_skill(
-    core: Core, stored: StoredSkill, name: str, *, if_hash: str | None = None
-) -> SkillDetail:
+def rename_skill(core: Core, stored: StoredSkill, name: str, *, if_hash: str | None) -> SkillDetail:
     """Rename a skill and its folder; for the parameters, see `SkillRegistry.rename`."""
     reason = check_new_name(name)
     if reason is not None:

@@ -69,7 +69,7 @@ def notes_of(
     done: "Sequence[InstallResult]",
     bring: str,
     *,
-    dry_run: bool = False,
+    dry_run: bool,
 ) -> SkillNotes:
     """Return which skills did not change or lost edits, with reasons, and facts about versions.
 

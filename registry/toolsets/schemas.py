@@ -111,7 +111,7 @@ def own(tool: Tool) -> Tool:
     )
 
 
-def plain_schema(schema: Json, *, closed: bool = False) -> Json:
+def plain_schema(schema: Json, *, closed: bool) -> Json:
     """Return a schema that all converters accept.
 
     Each value has one type, and there is no ``additionalProperties``. `Toolset.call` still refuses

@@ -284,11 +284,7 @@ class Expected(NamedTuple):
 
 
 def expecting(
-    reader: Reader,
-    queries: Sequence[str],
-    condition: Condition,
-    most: int,
-    among: Among | None = None,
+    reader: Reader, queries: Sequence[str], condition: Condition, most: int, among: Among | None
 ) -> Expected:
     """Send the SELECTs that a search will need, before it needs their results.
 

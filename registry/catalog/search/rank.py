@@ -225,7 +225,7 @@ class Said(NamedTuple):
         return cls(terms, compounds, other_words(unquoted(query)), frozenset(kept))
 
 
-def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
+def understand(reader: Reader, said: Said, among: Among | None) -> Asked:
     """Return the query with patterns that occur in the search index.
 
     If no skill contains a word, words that begin with it, or words with a similar spelling, replace

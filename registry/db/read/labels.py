@@ -35,7 +35,7 @@ def version(reader: Reader, uid: str, label: str) -> SkillVersion | None:
 
 
 def version_hashes(
-    reader: Reader, source_id: int, folder: str | None = None
+    reader: Reader, source_id: int, folder: str | None
 ) -> dict[tuple[str, str], str]:
     """Return the tree hash of each version of a source's skills, by folder and label.
 

@@ -319,7 +319,7 @@ def listing_of(
 
 
 def by_use(
-    reader: Reader, filters: Filters, *, reverse: bool = False, limit: int, offset: int = 0
+    reader: Reader, filters: Filters, *, reverse: bool, limit: int, offset: int
 ) -> list[Skill]:
     """Return a page of the skills that match the filters, the most read first.
 

@@ -92,7 +92,7 @@ def change_source(
     scope: Scope,
     priority: int,
     project: str | None,
-    precedence: int | None = None,
+    precedence: int | None,
 ) -> None:
     """Change the scope and priority of a source.
 
@@ -222,9 +222,7 @@ def trust_source(
     return len(names)
 
 
-def distrust_source(
-    connection: Connection, source_id: int, refs: Collection[str] | None = None
-) -> int:
+def distrust_source(connection: Connection, source_id: int, refs: Collection[str] | None) -> int:
     """Quarantine the skills of a source that have security errors; return their number.
 
     If ``refs`` is given, quarantine only these skills.

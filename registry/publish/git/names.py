@@ -46,7 +46,7 @@ class Named(NamedTuple):
         return f"0.0.{self.number}"
 
 
-def claims_known_to(view: Browse, name: str | None = None) -> list[Claim]:
+def claims_known_to(view: Browse, name: str | None) -> list[Claim]:
     """Return the claims to names that a view may consider, the oldest first.
 
     If ``name`` is given, return only the claims to this name. Skills outside the view must not
