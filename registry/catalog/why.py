@@ -263,7 +263,10 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
         return Diagnostic("copy", "info", message)
     message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
-    fix = "rename one of them, or change the sources' scope or priority"
+    fix = (
+        "to list this one, rename one of them, or change the sources' scope or priority; agents "
+        "that read folders themselves ignore both"
+    )
     return Diagnostic("shadowed", "warning", message, fix=fix)
 
 

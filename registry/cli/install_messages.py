@@ -466,7 +466,8 @@ def _way_forward(
     ``newer`` are the newer tags; None if the source was not asked, or didn't answer.
     """
     from registry.remotes.git import COMMIT
-    from registry.remotes.tags import newer_notice, prefix_of
+    from registry.remotes.tags import prefix_of
+    from registry.sync.report import newer_notice
 
     if ref is not None and newer:
         return escape.line(f" It is {newer_notice(name, ref, newer)}")

@@ -67,7 +67,7 @@ def report_newer_tags(session: Session, sources: Sequence[Source]) -> None:
     The message names the command that moves the source to the newest tag.
     """
     from registry.remotes.sources import newer_tags
-    from registry.remotes.tags import newer_notice
+    from registry.sync.report import newer_notice
 
     with waiting(session.console, "asking"):
         found = newer_tags(sources)

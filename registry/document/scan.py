@@ -407,9 +407,16 @@ def _matches(
 
 
 def _shown_with_address(text: str, start: int, end: int) -> str:
-    """Return a passage for a message, up to the last address that follows on its line."""
+    """Return a passage for a message, up to the last address that follows on its line.
+
+    If the passage begins in inline code, it ends with the code, unless an address follows.
+    """
     more = _ADDRESS_AFTER.match(text, end, end + NEAR)
-    return _shown(text[start : more.end() if more else end])
+    passage = text[start : more.end() if more else end]
+    if text.count("`", text.rfind("\n", 0, start) + 1, start) % 2:
+        code, _, rest = passage.partition("`")
+        passage = passage if _ADDRESS_AFTER.match(rest) else code
+    return _shown(passage)
 
 
 def _shown(text: str) -> str:

@@ -135,18 +135,22 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
 
 
 def told_of_namesakes(
-    agent: Agent, seen: Sequence[AgentSkill]
+    agent: Agent, seen: Sequence[AgentSkill], *, alone: bool = False
 ) -> Iterator[tuple[str, AgentSkill | None]]:
     """For each name that several skills on disk share, report which skill the agent loads.
 
-    Yields a sentence and the skill; None if the agent's documentation doesn't state which one.
+    If ``alone``, also report the names of single skills. Yields a sentence and the skill; None if
+    the agent's documentation doesn't state which one.
     """
     by_name: dict[str, dict[str, AgentSkill]] = {}
     for one in seen:
         if one.state != "missing":
             by_name.setdefault(one.name, {}).setdefault(real_path(one.place), one)
     for name, places in by_name.items():
-        if len(places) > 1:
+        if alone and len(places) == 1:
+            (only,) = places.values()
+            yield f"{agent.name} loads {name} from {only.place}.", only
+        elif len(places) > 1:
             first = loaded_of(agent, list(places.values()))
             text = (
                 f"{agent.name} reads {len(places)} skills named {name}; which of them it loads "

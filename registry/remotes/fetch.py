@@ -58,7 +58,7 @@ from registry.remotes.git import COMMIT, TAG, Git, interrupt, open_git
 from registry.remotes.kinds import MAX_REASON, open_remote
 from registry.remotes.snapshot import Blob, FetchLimits, Snapshot
 from registry.remotes.states import FILE, MAX_BYTES, decoded
-from registry.remotes.tags import newer_notice, newer_than, prefix_of
+from registry.remotes.tags import newer_than, prefix_of
 from registry.settings import data_folder
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
@@ -560,10 +560,10 @@ def fetch(
         if pin is not None and pin.kind:
             checkout.note_pin(pin.kind, pin.commit)
         commit = None if pin is None else pin.commit
-        newer = _newer(remote, name, pin)
+        newer = () if pin is None else pin.newer
         with open_remote(remote, checkout.state, known, bounds, kinds, commit=commit) as tree:
             if tree is None:
-                return Fetched(replace(remote, version=known), notices=newer)
+                return Fetched(replace(remote, version=known), newer=newer)
             from registry.remotes.discovery import wanted_files, without_offered
 
             states = _states_in(tree)
@@ -575,14 +575,8 @@ def fetch(
             stay = without_offered(stay, wanted)
             checkout.take(tree, known, wanted, bounds, stay)
             now = replace(remote, version=tree.version, fetched_at=utc_now())
-            return Fetched(now, notices=(*tree.notices, *notices, *newer), states=states)
-
-
-def _newer(remote: Remote, name: str, pin: Pin | None) -> tuple[str, ...]:
-    """Return a notice about newer tags than the pin of the source ``name``, if there are any."""
-    if pin is None or remote.ref is None or not pin.newer:
-        return ()
-    return (newer_notice(name, remote.ref, pin.newer),)
+            found = (*tree.notices, *notices)
+            return Fetched(now, notices=found, newer=newer, states=states)
 
 
 def _states_in(tree: Snapshot) -> tuple[RemoteState, ...]:

@@ -1,16 +1,12 @@
 """Compare tags that name versions, such as ``v1.2``."""
 
 import re
-from collections.abc import Iterable, Sequence
-from shlex import quote
+from collections.abc import Iterable
 from typing import Final
 
 _VERSION_TAG: Final = re.compile(
     r"(?P<prefix>(?:.*[^0-9.])?)(?P<numbers>[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})"
 )
-
-_SHOWN: Final = 5
-"""Maximum number of newer tags that a message names."""
 
 
 def prefix_of(tag: str | None) -> str | None:
@@ -38,14 +34,6 @@ def newer_than(pin: str, tags: Iterable[str]) -> list[str]:
         return []
     newer = [tag for tag, numbers in found.items() if numbers > found[pin]]
     return sorted(newer, key=lambda tag: found[tag], reverse=True)
-
-
-def newer_notice(name: str, pin: str, newer: Sequence[str]) -> str:
-    """Return the end of a sentence about the source ``name``: newer tags than its pin."""
-    more = f" and {len(newer) - _SHOWN:,} more" if len(newer) > _SHOWN else ""
-    shown = ", ".join(newer[:_SHOWN]) + more
-    way = f"skill-registry source update {quote(name)} --ref {quote(newer[0])}"
-    return f"pinned to {pin}; newer tags: {shown}. To move to the newest, run: {way}"
 
 
 def _numbers(text: str) -> tuple[int, ...]:

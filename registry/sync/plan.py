@@ -22,7 +22,7 @@ from registry.disk.walk import UNREADABLE, WALK_CODES, RootGone, RootUnreadable,
 from registry.model import Diagnostic, RemoteState, Source
 from registry.settings import Limits
 from registry.sync.reading import content_now, hash_files, is_current, is_same, stamp
-from registry.sync.report import Fetched, Outcome, Progress, SourceReport
+from registry.sync.report import Fetched, Outcome, Progress, SourceReport, newer_notice
 
 PROGRESS_EVERY = 200
 MAX_CACHED_SCANS = 20_000
@@ -118,6 +118,12 @@ class SourcePlan:
 
     def report(self) -> SourceReport:
         """Return the report for the source, under the assumption that the plan succeeds."""
+        remote = self.source.remote
+        told: list[str] = []
+        if self.fetched is not None:
+            told += self.fetched.notices
+            if remote is not None and remote.ref is not None and self.fetched.newer:
+                told.append(newer_notice(self.source.name, remote.ref, self.fetched.newer))
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -126,11 +132,8 @@ class SourcePlan:
             skills=self.unchanged + len(self.new) + len(self.updates) + self.kept,
             kept=self.kept,
             notices=tuple(self.notices),
-            remote=self.source.remote,
-            fetched=(
-                *(self.fetched.notices if self.fetched else ()),
-                *map(_told, self.newly_inactive),
-            ),
+            remote=remote,
+            fetched=(*told, *map(_told, self.newly_inactive)),
         )
 
     def take(self, fetched: Fetched) -> None:

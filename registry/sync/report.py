@@ -1,8 +1,9 @@
 """The report of a sync, or of a dry run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from shlex import quote
+from typing import Any, Final, Literal
 
 from registry.model import Diagnostic, Remote, RemoteState, Value, record
 
@@ -30,15 +31,28 @@ class Fetched:
 
     ``remote`` is the remote source after the fetch, with the last fetched version. If ``outcome``
     isn't ``ok``, nothing was fetched, and ``message`` has the reason. ``notices`` holds findings
-    about the fetched files. ``states`` are the states of versions that the remote source tells;
-    None if nothing was fetched.
+    about the fetched files. ``newer`` are newer tags than the pin, the newest first. ``states`` are
+    the states of versions that the remote source tells; None if nothing was fetched.
     """
 
     remote: Remote
     outcome: Outcome = "ok"
     message: str | None = None
     notices: tuple[str, ...] = ()
+    newer: Sequence[str] = ()
     states: tuple[RemoteState, ...] | None = None
+
+
+_SHOWN: Final = 5
+"""Maximum number of newer tags that a message names."""
+
+
+def newer_notice(name: str, pin: str, newer: Sequence[str]) -> str:
+    """Return the end of a sentence about the source ``name``: newer tags than its pin."""
+    more = f" and {len(newer) - _SHOWN:,} more" if len(newer) > _SHOWN else ""
+    shown = ", ".join(newer[:_SHOWN]) + more
+    way = f"skill-registry source update {quote(name)} --ref {quote(newer[0])}"
+    return f"pinned to {pin}; newer tags: {shown}. To move to the newest, run: {way}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,26 @@ def test_a_pull_by_name_says_how_to_install_the_namesake_instead(library, cli, t
     assert "Another skill" not in cli("pull", "review", "--agent", "claude-code").stderr
 
 
+def test_why_says_how_an_agent_comes_to_load_a_namesake_that_it_does_not_read(
+    library, cli, tmp_path, project
+):
+    home = tmp_path / "home"
+    write_skill(home / ".claude/skills/haiku", body="My own.\n")
+    cli("sync", str(home / ".claude/skills"), "--name", "claude")
+    told = cli("why", "haiku").stderr
+    way = "skill-registry rename claude/haiku NEW && skill-registry pull mine/haiku"
+    assert told == (
+        f"Claude Code loads haiku from {home}/.claude/skills/haiku.\n"
+        f"To load the other one, rename or remove this one: {way} --agent claude-code\n"
+    )
+    for command in way.replace("NEW", "own-haiku").split(" && "):
+        words = command.split()[1:]
+        ran = cli(*words, *(["--agent", "claude-code"] if words[0] == "pull" else []))
+        assert ran.exit_code == 0
+    listed = json.loads(cli("list", "--agent", "claude-code", "--json").stdout)
+    assert {one["name"] for one in listed} == {"haiku", "own-haiku"}
+
+
 def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
     library, cli, tmp_path, project
 ):

@@ -293,6 +293,13 @@ def test_a_sync_names_newer_tags_without_another_request(cli, upstream, tag, tra
     assert cli("sync").stderr == ""
 
 
+def test_the_first_sync_of_a_pin_names_the_new_source_in_its_command(cli, upstream, tag):
+    tag("v1")
+    tag("v2")
+    told = cli("sync", f"{upstream.url}#v1").stderr
+    assert "To move to the newest, run: skill-registry source update team --ref v2\n" in told
+
+
 def test_a_check_where_nothing_is_installed_says_what_it_looked_for_and_names_newer_tags(
     cli, upstream, tag, tmp_path, monkeypatch
 ):

@@ -180,8 +180,9 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
         naming_what_helps(session.registry, handle, new_name),
         report_copies(session, handle, "renames", copies=None),
     ):
+        before = session.registry.resolve(handle).name
         renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
-    session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
+    session.answer(renamed, skill_line(f"Renamed {escape.line(before)} to", renamed))
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:

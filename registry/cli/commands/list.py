@@ -209,7 +209,7 @@ SEEN: Final[Sequence[Column["AgentSkill"]]] = (
     ),
     Column("SKILL", lambda one: one.name, style="bold", share=FIRST_SHARE, cut="middle"),
     Column("WHERE", lambda one: one.where, when=lambda places: len(places) > 1),
-    Column("FOLDER", lambda one: one.place, cut="middle", drop=1),
+    Column("FOLDER", lambda one: one.place, cut="start", drop=1, flexible=True),
 )
 
 

@@ -554,7 +554,7 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
         style=formatting.STATUS_STYLES,
         when=lambda seen: seen != {"ok"},
     ),
-    Column("DESCRIPTION", lambda one: one.description, prose=True),
+    Column("DESCRIPTION", lambda one: one.description, prose=True, flexible=True),
     Column("STATUS", _status, only="plain"),
 )
 
@@ -574,7 +574,7 @@ COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
     Column("STATE", _state, cut="middle"),
     Column("SKILL", lambda one: one.ref, cut="middle"),
     Column("PINNED", lambda one: one.pin, only="table"),
-    Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
+    Column("FOLDER", lambda one: one.path, cut="start", drop=1, flexible=True),
 )
 
 

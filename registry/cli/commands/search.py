@@ -369,7 +369,10 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
         with suppress(RegistryError):
             seen = seen_by(session.registry.core, one, project)
             named = [skill for skill in seen if skill.name in names]
-            for text, loaded in told_of_namesakes(one, named):
+            read = {skill.skill.tree_hash for skill in named if skill.skill is not None}
+            others = [each.skill for each in found if each.skill is not None]
+            unread = [each.ref for each in others if each.tree_hash not in read]
+            for text, loaded in told_of_namesakes(one, named, alone=bool(unread)):
                 if loaded is None or f"it loads the one in {loaded.place}" not in explained:
                     session.console.note(escape.line(text))
                 if loaded is not None and loaded.state in {"registered", "unknown"}:
@@ -377,6 +380,9 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
                     if loaded.skill is not None:
                         ref = shlex.quote(escape.line(loaded.skill.ref))
                         way = f"skill-registry rename {ref} NEW"
+                    if unread and len(named) == 1:
+                        other = shlex.quote(escape.line(unread[0]))
+                        way += f" && skill-registry pull {other} --agent {one.id}"
                     session.console.note(f"To load the other one, rename or remove this one: {way}")
 
 
