@@ -32,7 +32,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES_VERSION: Final = "20"
+RULES_VERSION: Final = "21"
 """Version of the rules that check a skill folder; increase it whenever a rule changes.
 
 The next sync then reads all skills again. Until then, `check` ignores the stored findings.
