@@ -280,9 +280,9 @@ def test_a_diff_after_an_undo_compares_with_the_files_that_were_there(registry, 
     assert undone[:2] == ["--- SKILL.md (revision 2)", "+++ SKILL.md (revision 1)"]
     edit(alpha, "By hand.\n")
     registry.sync()
-    assert [one.number for one in registry.history("alpha") if one.current] == [3]
+    assert [one.number for one in registry.history("alpha") if one.current] == [4]
     last = registry.diff("alpha")
-    assert last.splitlines()[:2] == ["--- SKILL.md (revision 1)", "+++ SKILL.md (revision 3)"]
+    assert last.splitlines()[:2] == ["--- SKILL.md (revision 1)", "+++ SKILL.md (revision 4)"]
     assert "+By hand." in last
     assert "description" not in "".join(line for line in last.splitlines() if line[0] in "+-")
     shutil.rmtree(alpha)

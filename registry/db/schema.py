@@ -275,8 +275,8 @@ revisions = Table(
     # The origin of the skill at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
     # The turn of the revision. Each time that a skill gets other files, the revision of these files
-    # gets the next turn. NULL if the turn equals the revision's number, because the revision became
-    # current only once.
+    # gets the next turn. A new revision has its first turn as its number. NULL if the turn equals
+    # the number, because the revision became current only once.
     Column("turn", Integer),
     # The author of the change. The server itself records the role. The client sends the other
     # values.

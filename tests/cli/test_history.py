@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from tests.conftest import write_skill
+
 
 @pytest.mark.both
 def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, library):
@@ -372,3 +374,14 @@ def test_undo_asks_on_a_terminal(terminal, cli, library):
     assert (library / "new").exists()
     assert "Undone: create new" in terminal("undo", typed=b"y\n").out
     assert not (library / "new").exists()
+
+
+def test_in_a_narrow_terminal_the_list_of_changes_still_tells_who_and_what(library, cli, terminal):
+    write_skill(library / ("a-very-long-name-of-a-skill-" * 2).strip("-"))
+    cli("sync")
+    cli("update", "haiku", "--description", "Writes haiku. Use it for poems.")
+    shown = terminal("history", "--who", columns=60, NO_COLOR="1").out
+    assert "changed  haiku" in shown
+    assert "update" in shown
+    shown = terminal("history", "haiku", "--who", columns=60, NO_COLOR="1").out
+    assert "update" in shown

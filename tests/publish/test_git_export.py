@@ -152,6 +152,38 @@ def test_a_tag_and_a_skill_have_repositories_of_their_own(library, skill, tmp_pa
     assert marketplace(clone)["name"] == "skill-beta"
 
 
+@pytest.mark.both
+def test_the_tag_of_a_version_stays_when_its_files_come_back(library, root, tmp_path):
+    document = root / "alpha" / "SKILL.md"
+
+    def write(text):
+        document.write_text(document.read_text() + text)
+        library.sync()
+
+    def tags():
+        place = tmp_path / f"{len(list(tmp_path.iterdir()))}.git"
+        library.export_git(str(place), "skill", "alpha")
+        told = git("for-each-ref", "refs/tags", "--format=%(refname) %(objectname)", cwd=place)
+        shown = git("show", "alpha/1.1:.claude-plugin/marketplace.json", cwd=place)
+        return dict(line.split() for line in told.splitlines()), json.loads(shown)["plugins"]
+
+    library.add_version("alpha", "1.0")
+    write("One.\n")
+    library.add_version("alpha", "1.1")
+    before, plugins = tags()
+    write("Two.\n")
+    library.add_version("alpha", "1.2")
+    library.restore_revision("alpha", 2)
+    write("Three.\n")
+    library.add_version("alpha", "1.3")
+    after, same = tags()
+    assert {name: commit for name, commit in after.items() if name in before} == before
+    assert same == plugins
+    numbers = [one["version"] for one in same]
+    assert numbers == ["0.0.2"]
+    assert names_and_versions(library, tmp_path)["alpha"] == "0.0.5"
+
+
 def names_and_versions(library, tmp_path):
     library.export_git(str(tmp_path / "state.git"))
     where = tmp_path / f"clone-{len(list(tmp_path.iterdir()))}"

@@ -233,9 +233,9 @@ COLUMNS: "Sequence[Column[Proposal]]" = (
     Column("ID", lambda one: one.id, style="bold"),
     Column("CHANGE", lambda one: one.kind),
     Column("SKILL", lambda one: one.skill),
-    Column("SOURCE", lambda one: one.source),
-    Column("AUTHOR", lambda one: one.author),
-    Column("PROPOSED", lambda one: one.created_at, time=True),
+    Column("SOURCE", lambda one: one.source, drop=3),
+    Column("AUTHOR", lambda one: one.author, drop=1),
+    Column("PROPOSED", lambda one: one.created_at, time=True, drop=2),
     Column("STATE", lambda one: one.state),
-    Column("REASON", lambda one: one.reason, prose=True, flexible=True, when=any),
+    Column("REASON", lambda one: one.reason, prose=True, flexible=True, min_width=12, when=any),
 )

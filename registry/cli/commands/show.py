@@ -314,7 +314,8 @@ def history(
     The newest comes first. Revisions and their files are kept until "db prune"; with the setting
     "store_files: false" only SKILL.md is kept. A removed skill is found by its last name. With
     --who the list has the role, as the server reports it, and the host, tool and client, as they
-    report themselves.
+    report themselves. If earlier files come back, their revision has its number again, and the next
+    new revision skips a number.
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
     skill. The author is a client or person, the role on a server, or a hyphen if neither is known.
@@ -452,17 +453,18 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),
     Column("VERSION", _versions, only="table"),
-    Column("COMMIT", _commit, only="table", drop=2),
-    Column("TREE HASH", lambda one: one.tree_hash, drop=1),
+    Column("COMMIT", _commit, only="table", drop=6),
+    Column("TREE HASH", lambda one: one.tree_hash, drop=5),
 )
 
 
-def _maker(fact: str) -> Column[Any]:
+def _maker(fact: str, drop: int) -> Column[Any]:
     """Return the column of a fact about who made a change; it has a hyphen for an unknown fact."""
-    return Column(fact.upper(), lambda one: getattr(one, fact) or "-")
+    return Column(fact.upper(), lambda one: getattr(one, fact) or "-", drop=drop)
 
 
-WHO: Final[Sequence[Column["Revision"]]] = tuple(map(_maker, ("role", "host", "tool", "client")))
+_ROLE, _HOST, _TOOL, _CLIENT = map(_maker, ("role", "host", "tool", "client"), (3, 4, 2, 1))
+WHO: Final[Sequence[Column["Revision"]]] = (_ROLE, _HOST, _TOOL, _CLIENT)
 
 
 def _author(one: "RecentChange") -> str:
@@ -477,7 +479,7 @@ CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("WHO", _author, only="table"),
     Column("WHO", lambda one: _author(one) or "-", only="plain"),
     Column("WHAT", lambda one: one.kind),
-    Column("SKILL", lambda one: one.ref, style="bold", cut="middle"),
+    Column("SKILL", lambda one: one.ref, style="bold", cut="middle", flexible=True, min_width=16),
 )
 
-MADE_WITH: Final[Sequence[Column["RecentChange"]]] = tuple(map(_maker, ("role", "tool", "client")))
+MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (_ROLE, _TOOL, _CLIENT)

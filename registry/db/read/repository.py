@@ -58,9 +58,10 @@ def published(reader: Reader, condition: Condition) -> list[RepositorySkill]:
 
 
 class Release(NamedTuple):
-    """A version of a skill with its files; ``turn`` is the turn of the files (see `CurrentTurn`).
+    """A version of a skill with its files; ``turn`` is the first turn of the files.
 
-    ``document`` is the path of the skill file.
+    It is the number of their revision, and it never changes (see `CurrentTurn`). ``document`` is
+    the path of the skill file.
     """
 
     label: str
@@ -74,7 +75,7 @@ class Release(NamedTuple):
 def releases(reader: Reader, uid: str) -> Iterator[Release]:
     """Yield the versions of a skill, except the yanked versions."""
     rows = reader.rows(
-        "SELECT l.label, l.tree_hash, r.document, r.seen_at, coalesce(r.turn, r.number), "
+        "SELECT l.label, l.tree_hash, r.document, r.seen_at, r.number, "
         "r.files FROM labels l JOIN revisions r ON r.uid = l.uid AND r.tree_hash = l.tree_hash "
         "WHERE l.number = 0 AND l.uid = ? AND (SELECT x.state FROM labels x WHERE x.uid = l.uid "
         "AND x.label = l.label ORDER BY x.number DESC LIMIT 1) <> 'yanked' ORDER BY l.label",

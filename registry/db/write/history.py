@@ -25,7 +25,7 @@ _RECORD_REVISIONS = """
 INSERT INTO revisions
   (uid, number, name, document, content_hash, tree_hash, seen_at, files, origin, host, tool, client)
 SELECT s.uid,
-  1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
+  1 + coalesce((SELECT max(coalesce(r.turn, r.number)) FROM revisions r WHERE r.uid = s.uid), 0),
   s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
    FROM skill_files f WHERE f.skill_id = s.id), {origin}, src.host, ?, ?
 FROM skills s JOIN sources src ON src.id = s.source_id
