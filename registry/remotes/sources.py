@@ -612,8 +612,9 @@ def skills_at(
         every, part = every or bool(asked and asked.only), ROOT
     if dry_run:
         if source is None:
-            way = f"skill-registry sync {quote(address)}"
-            raise UsageProblem(message=f"{address} is not a source yet; to add it, run: {way}")
+            way = f"skill-registry pull {quote(address)} --list"
+            message = f"{address} is not a source yet, and --dry-run and --check fetch nothing"
+            raise UsageProblem(message=f"{message}. To see its skills, run: {way}")
         name = source.name
     else:
         target = source.name if source is not None else asked or address

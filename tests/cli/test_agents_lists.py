@@ -237,11 +237,12 @@ def test_why_says_how_an_agent_comes_to_load_a_namesake_that_it_does_not_read(
     way = "skill-registry rename claude/haiku NEW && skill-registry pull mine/haiku"
     assert told == (
         f"Claude Code loads haiku from {home}/.claude/skills/haiku.\n"
-        f"To load the other one, rename or remove this one: {way} --agent claude-code\n"
+        f"To load the other one, rename or remove this one: {way} --agent claude-code --global\n"
     )
     for command in way.replace("NEW", "own-haiku").split(" && "):
         words = command.split()[1:]
-        ran = cli(*words, *(["--agent", "claude-code"] if words[0] == "pull" else []))
+        agent = ["--agent", "claude-code", "--global"] if words[0] == "pull" else []
+        ran = cli(*words, *agent)
         assert ran.exit_code == 0
     listed = json.loads(cli("list", "--agent", "claude-code", "--json").stdout)
     assert {one["name"] for one in listed} == {"haiku", "own-haiku"}

@@ -446,7 +446,7 @@ class TestAddress:
     def test_nothing_is_fetched_where_nothing_is_written(self, cli, address, way):
         ran = cli("pull", address, "--all", "--to", "there", way)
         assert ran.exit_code != 0
-        assert "is not a source yet; to add it, run: skill-registry sync" in ran.stderr
+        assert "and --dry-run and --check fetch nothing. To see its skills" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):
@@ -712,6 +712,10 @@ def test_agents_that_share_a_folder_lose_a_skill_together(library, cli, project)
     assert cli(*way.split()).exit_code == 0
     assert not any(
         (project / one / "review").exists() for one in (".claude/skills", ".agents/skills")
+    )
+    assert (
+        "still has"
+        not in cli("pull", "--remove", "haiku", "-a", "cursor,codex", "--dry-run").stderr
     )
     removed = cli("pull", "--remove", "haiku", "-a", "cursor,codex")
     assert removed.exit_code == 0

@@ -136,9 +136,7 @@ def test_where_all_is_held_back_that_is_told_and_nothing_is_pulled(registry, off
 
 def test_without_writing_an_address_has_to_be_a_source(registry, office):
     address = f"file://{office}"
-    with pytest.raises(
-        UsageProblem, match="is not a source yet; to add it, run: skill-registry sync"
-    ):
+    with pytest.raises(UsageProblem, match="--dry-run and --check fetch nothing"):
         registry.skills_at(address, every=True, dry_run=True)
     assert registry.sources() == []
     registry.sync(address)

@@ -365,7 +365,8 @@ def pull(
         _report_sources(session, target, done, given, is_check=bool(doing), force=force)
     report_namesakes(session, done, given["names"], bring)
     report_unloaded(session, target, done, () if doing or dry_run else how.agents)
-    report_still_read(session, target, done, how.agents if doing == ["remove"] else ())
+    is_removal = doing == ["remove"] and not dry_run
+    report_still_read(session, target, done, how.agents if is_removal else ())
     if any(one.state not in DONE or (doing == ["check"] and one.yanked) for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 

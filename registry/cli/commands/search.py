@@ -382,7 +382,8 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
                         way = f"skill-registry rename {ref} NEW"
                     if unread and len(named) == 1:
                         other = shlex.quote(escape.line(unread[0]))
-                        way += f" && skill-registry pull {other} --agent {one.id}"
+                        everywhere = " --global" if loaded.where == "global" else ""
+                        way += f" && skill-registry pull {other} --agent {one.id}{everywhere}"
                     session.console.note(f"To load the other one, rename or remove this one: {way}")
 
 

@@ -318,9 +318,10 @@ def history(
     new revision skips a number.
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
-    skill. The author is a client or person, the role on a server, or a hyphen if neither is known.
-    A sync records a change when it finds it. A skill that gets earlier files again, for example by
-    "undo", adds no line. For changes to sources, rights and tokens, see "db audit".
+    skill. The author is a client or person, or the role on a server; if neither is known, it is
+    empty, in a pipe a hyphen. A sync records a change when it finds it. A skill that gets earlier
+    files again, for example by "undo", adds no line. For yanked versions, and for changes to
+    sources, rights and tokens, see "db audit".
     """
     from registry.changes.history import History
 
@@ -348,6 +349,7 @@ def history(
 def _list_changes(session: Session, *, who: bool, since: str | None, limit: int) -> None:
     """Print the last changes of all skills."""
     from registry.catalog.browse import Browse
+    from registry.db.read.access import audit_records
     from registry.db.read.recent import ChangeFilters
 
     wanted = ChangeFilters(since=since)
@@ -357,6 +359,11 @@ def _list_changes(session: Session, *, who: bool, since: str | None, limit: int)
     emit(session, found[:limit], columns, name=lambda one: one.ref, nothing=nothing)
     if len(found) > limit and not session.as_json:
         session.console.note(f"These are the last {limit:,}. To list more, add --limit N.")
+    if session.is_for_people and audit_records(session.registry.core.reader, 1, since=since or ""):
+        way = "skill-registry db audit" + (f" --since {quote(since)}" if since else "")
+        session.console.note(
+            f"To list yanked versions, and changes to sources, rights and tokens, run: {way}", "dim"
+        )
 
 
 @session_command(
