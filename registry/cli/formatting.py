@@ -43,6 +43,10 @@ COMMIT: Final = 10
 """Number of characters of a commit to show."""
 
 
+LOCAL: Final = "local"
+"""The author of changes on this machine, if no server and no client names one."""
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with a noun, such as ``1 skill`` or ``2,981 skills``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

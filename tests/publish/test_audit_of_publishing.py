@@ -72,7 +72,7 @@ def test_the_list_names_who_made_a_change_before_its_details(filled, site, datab
     who = {line.split("\t")[2]: line.split("\t")[1] for line in listed}
     assert who["skill proposed"] == (role or "bob")
     assert who["proposal approved"] == (role or "anna")
-    assert who["token added"] == (role or "-")
+    assert who["token added"] == (role or "local")
     table = run("--db", str(database), "db", "audit", "--format", "table").stdout
     assert table.split().index("WHO") < table.split().index("WHAT")
     assert role or " anna " in table

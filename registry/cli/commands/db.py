@@ -571,13 +571,12 @@ def _detail(one: "AuditRecord") -> str:
 def _who(one: "AuditRecord") -> str:
     """Return who made a change: the role on a server, else the name in the detail."""
     detail = one.detail if isinstance(one.detail, dict) else {}
-    return one.role or str(detail.get("by") or detail.get("author") or "")
+    return one.role or str(detail.get("by") or detail.get("author") or formatting.LOCAL)
 
 
 AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
-    Column("WHO", _who, only="table"),
-    Column("WHO", lambda one: _who(one) or "-", only="plain"),
+    Column("WHO", _who),
     Column("HOST", lambda one: one.host, only="table", drop=3),
     Column("TOOL", lambda one: one.tool, only="table", drop=4),
     Column("WHAT", lambda one: one.what, style="bold"),

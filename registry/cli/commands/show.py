@@ -318,8 +318,8 @@ def history(
     new revision skips a number.
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
-    skill. The author is a client or person, or the role on a server; if neither is known, it is
-    empty, in a pipe a hyphen. A sync records a change when it finds it. A skill that gets earlier
+    skill. The author is a client or person, the role on a server, or "local" for commands and edits
+    by hand on this machine. A sync records a change when it finds it. A skill that gets earlier
     files again, for example by "undo", adds no line. For yanked versions, and for changes to
     sources, rights and tokens, see "db audit".
     """
@@ -475,16 +475,18 @@ WHO: Final[Sequence[Column["Revision"]]] = (_ROLE, _HOST, _TOOL, _CLIENT)
 
 
 def _author(one: "RecentChange") -> str:
-    """Return who made a change; on a server, the role that wrote it comes last."""
+    """Return who made a change; on a server, the role that wrote it comes last.
+
+    Without a server, a change without a client was made on this machine: by a command, or by hand.
+    """
     if one.client and one.role:
         return f"{one.client} ({one.role})"
-    return one.client or one.role or ""
+    return one.client or one.role or formatting.LOCAL
 
 
 CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
-    Column("WHO", _author, only="table"),
-    Column("WHO", lambda one: _author(one) or "-", only="plain"),
+    Column("WHO", _author),
     Column("WHAT", lambda one: one.kind),
     Column("SKILL", lambda one: one.ref, style="bold", cut="middle", flexible=True, min_width=16),
 )
