@@ -68,8 +68,10 @@ def test_without_a_name_the_changes_of_all_skills_are_listed_the_newest_first(cl
     assert cli("history", "--format", "names").stdout.split() == [one["ref"] for one in found]
     (line,) = [line for line in cli("history", "--who").stdout.splitlines() if "changed" in line]
     assert line.split("\t")[5:] == ["update", "-"]
-    assert {one[1] for one in lines} == {
-        json.loads(cli("history", "--json").stdout)[0]["role"] or "local"
+    role = next(one["role"] for one in found if one["kind"] == "added")
+    assert {(who, what) for _, who, what, _ in lines} == {
+        ("-", "removed"),
+        *((role or "local", what) for what in ("added", "changed")),
     }
 
 

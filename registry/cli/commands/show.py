@@ -319,9 +319,9 @@ def history(
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
     skill. The author is a client or person, the role on a server, or "local" for commands and edits
-    by hand on this machine. A sync records a change when it finds it. A skill that gets earlier
-    files again, for example by "undo", adds no line. For yanked versions, and for changes to
-    sources, rights and tokens, see "db audit".
+    by hand on this machine; who removed a skill is not recorded. A sync records a change when it
+    finds it. A skill that gets earlier files again, for example by "undo", adds no line. For yanked
+    versions, and for changes to sources, rights and tokens, see "db audit".
     """
     from registry.changes.history import History
 
@@ -478,7 +478,10 @@ def _author(one: "RecentChange") -> str:
     """Return who made a change; on a server, the role that wrote it comes last.
 
     Without a server, a change without a client was made on this machine: by a command, or by hand.
+    Who removed a skill isn't recorded.
     """
+    if one.kind == "removed":
+        return ""
     if one.client and one.role:
         return f"{one.client} ({one.role})"
     return one.client or one.role or formatting.LOCAL
@@ -486,7 +489,8 @@ def _author(one: "RecentChange") -> str:
 
 CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
-    Column("WHO", _author),
+    Column("WHO", _author, only="table"),
+    Column("WHO", lambda one: _author(one) or "-", only="plain"),
     Column("WHAT", lambda one: one.kind),
     Column("SKILL", lambda one: one.ref, style="bold", cut="middle", flexible=True, min_width=16),
 )
