@@ -319,9 +319,9 @@ def history(
 
     Without NAME, each line is a time, who made the change, added, changed or removed, and the
     skill. The author is a client or person, the role on a server, or "local" for commands and edits
-    by hand on this machine; who removed a skill is not recorded. A sync records a change when it
-    finds it. A skill that gets earlier files again, for example by "undo", adds no line. For yanked
-    versions, and for changes to sources, rights and tokens, see "db audit".
+    by hand on this machine; the author of a removal is not recorded. A sync records a change when
+    it finds it. A skill that gets earlier files again, for example by "undo", adds no line. For
+    yanked versions, and for changes to sources, rights and tokens, see "db audit".
     """
     from registry.changes.history import History
 
