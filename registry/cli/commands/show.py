@@ -478,7 +478,7 @@ def _author(one: "RecentChange") -> str:
     """Return who made a change; on a server, the role that wrote it comes last.
 
     Without a server, a change without a client was made on this machine: by a command, or by hand.
-    Who removed a skill isn't recorded.
+    The author of a removal isn't recorded.
     """
     if one.kind == "removed":
         return ""
