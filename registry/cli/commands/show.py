@@ -495,4 +495,4 @@ CHANGES: Final[Sequence[Column["RecentChange"]]] = (
     Column("SKILL", lambda one: one.ref, style="bold", cut="middle", flexible=True, min_width=16),
 )
 
-MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (_ROLE, _TOOL, _CLIENT)
+MADE_WITH: Final[Sequence[Column["RecentChange"]]] = (_ROLE, _TOOL, _maker("client", 4))
