@@ -135,11 +135,11 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[AgentSkill]) -> Iter
 
 
 def told_of_namesakes(
-    agent: Agent, seen: Sequence[AgentSkill], *, alone: bool = False
+    agent: Agent, seen: Sequence[AgentSkill], *, singles: bool = False
 ) -> Iterator[tuple[str, AgentSkill | None]]:
     """For each name that several skills on disk share, report which skill the agent loads.
 
-    If ``alone``, also report the names of single skills. Yields a sentence and the skill; None if
+    If ``singles``, also report the names of single skills. Yields a sentence and the skill; None if
     the agent's documentation doesn't state which one.
     """
     by_name: dict[str, dict[str, AgentSkill]] = {}
@@ -147,7 +147,7 @@ def told_of_namesakes(
         if one.state != "missing":
             by_name.setdefault(one.name, {}).setdefault(real_path(one.place), one)
     for name, places in by_name.items():
-        if alone and len(places) == 1:
+        if singles and len(places) == 1:
             (only,) = places.values()
             yield f"{agent.name} loads {name} from {only.place}.", only
         elif len(places) > 1:

@@ -372,7 +372,7 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
             read = {skill.skill.tree_hash for skill in named if skill.skill is not None}
             others = [each.skill for each in found if each.skill is not None]
             unread = [each.ref for each in others if each.tree_hash not in read]
-            for text, loaded in told_of_namesakes(one, named, alone=bool(unread)):
+            for text, loaded in told_of_namesakes(one, named, singles=bool(unread)):
                 if loaded is None or f"it loads the one in {loaded.place}" not in explained:
                     session.console.note(escape.line(text))
                 if loaded is not None and loaded.state in {"registered", "unknown"}:
