@@ -1,6 +1,5 @@
 """The catalogue that a visitor sees: all skills, those of a source, or those of a personality."""
 
-import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -399,10 +398,8 @@ def _yanked(reader: Reader, handle: str) -> VersionYanked | None:
 
     Returns None if the handle means no such skill.
     """
-    owner = copy.copy(reader)
-    owner.own_yanked = "1"
     with suppress(SkillNotFound, SkillAmbiguous):
-        stored = resolve(owner, handle)
+        stored = resolve(reader.with_yanked(), handle)
         if stored.yanked and isinstance(error := unusable(reader, stored, handle), VersionYanked):
             return error
     return None

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
@@ -19,6 +20,13 @@ from registry.errors import (
 )
 from registry.model import SkillVersion
 from registry.text import name_key, skeleton, spellings
+
+
+def trust_command(source: str, ref: str = "") -> str:
+    """Return the command that trusts a quarantined skill; without ``ref``, all of a source."""
+    names = filter(None, (source, ref.removeprefix(f"{source}/")))
+    return f"skill-registry source trust {' '.join(map(quote, names))}"
+
 
 SUGGESTIONS: Final = 5
 

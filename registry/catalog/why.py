@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from registry.catalog.resolve import not_found
+from registry.catalog.resolve import not_found, trust_command
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
@@ -221,8 +221,7 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
         message = "agents don't see it: it is from a remote source and has security errors"
-        source, ref = stored.skill.source, stored.skill.ref
-        way = f"skill-registry source trust {source} {ref.removeprefix(f'{source}/')}"
+        way = trust_command(stored.skill.source, stored.skill.ref)
         fix = f"read the errors, then run: {way}"
         return Diagnostic("held", "warning", message, fix=fix)
     if stored.yanked:
@@ -264,8 +263,8 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
         return Diagnostic("copy", "info", message)
     message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
     fix = (
-        "to list this one, rename one of them, or change the sources' scope or priority; agents "
-        "that read folders themselves ignore both"
+        "to list this one, rename one of them, or change the sources' scope or priority; scope and "
+        "priority don't change what an agent loads from its own folders"
     )
     return Diagnostic("shadowed", "warning", message, fix=fix)
 

@@ -78,9 +78,10 @@ def trusting(source: str, address: str | None = None, name: str = "") -> str:
 
 
 def _to_trust(source: str, address: str | None, name: str) -> str:
-    them, only = ("it", f" {quote(escape.line(name))}") if name else ("the skills", "")
-    way = f"skill-registry source trust {quote(escape.line(source))}{only}"
-    return f"To trust {them}, run: {_registering(address)}{way}"
+    from registry.catalog.resolve import trust_command
+
+    way = trust_command(escape.line(source), escape.line(name))
+    return f"To trust {'it' if name else 'the skills'}, run: {_registering(address)}{way}"
 
 
 def _registering(address: str | None) -> str:
@@ -89,7 +90,7 @@ def _registering(address: str | None) -> str:
 
 def _skill_held(error: errors.RegistryError) -> str:
     if (source := error.facts["source"]) is not None:
-        address, name = error.facts["address"], error.facts["name"].removeprefix(f"{source}/")
+        address, name = error.facts["address"], error.facts["name"]
         if error.facts["problems"]:  # the message has the errors
             return f"\n{_to_trust(source, address, name)}\nThen repeat your command."
         return trusting(source, address, name)

@@ -6,6 +6,7 @@ and ``db/postgres`` implement the classes. Both use the same file names: for exa
 ``reader.py``.
 """
 
+import copy
 import json
 import threading
 from abc import ABC, abstractmethod
@@ -447,6 +448,12 @@ class Reader(ABC):
     Only the owner of a source sees its yanked skills. If a process answers requests of other users,
     it sets this expression to 0.
     """
+
+    def with_yanked(self) -> Self:
+        """Return a copy of this reader that shows the yanked skills of all sources."""
+        other = copy.copy(self)
+        other.own_yanked = "1"
+        return other
 
     listed: str | None = None
     """SELECT that returns how many skills an unfiltered listing shows, from stored totals.

@@ -408,17 +408,17 @@ class InstallPlan:
         return replace(entry, agents=left, mode="copy" if is_copy else entry.mode)
 
     def _also_read(
-        self, entry: LockEntry, ids: Collection[str], without: Collection[str]
+        self, entry: LockEntry, ids: Collection[str], skipped: Collection[str]
     ) -> tuple[str, list[str]]:
-        """Return which of the agents ``ids`` also read folders of other agents with the skill.
+        """Return which other agents have the skill in a folder that the agents ``ids`` also read.
 
-        The first result are sentences; the second are the other agents, except ``without``.
+        Return sentences and the ids of the other agents. Leave out the agents ``skipped``.
         """
         told, found = "", []
         for one in (agents()[each] for each in ids):
             places = one.personal_places if self._target.is_global else one.project_places
             for other in entry.agents:
-                for folder_id in self._target.folder_ids([other]) if other not in without else ():
+                for folder_id in self._target.folder_ids([other]) if other not in skipped else ():
                     if folder_id in places:
                         found.append(other)
                         told += (

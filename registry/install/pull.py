@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
 
+from registry.catalog.resolve import trust_command
 from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
@@ -235,9 +236,7 @@ def _why_held(core: Core, entry: LockEntry, held: SkillHeld) -> str:
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
     known = next((one.skill for one in waiting if one.quarantined), None)
-    source, name = ("NAME", entry.name) if known is None else (known.source, known.ref)
-    names = map(quote, (source, name.removeprefix(f"{source}/")))
-    way = f"skill-registry source trust {' '.join(names)}"
+    way = trust_command(*(("NAME", entry.name) if known is None else (known.source, known.ref)))
     if known is None and entry.origin is not None and entry.origin["url"] is not None:
         url, commit = entry.origin["url"], entry.origin["commit"] or ""
         pinned = f"{url}#{commit}" if COMMIT.fullmatch(commit) else url

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
+from registry.catalog.resolve import trust_command
 from registry.changes.undo import Undo
 from registry.core import Core
 from registry.db.read.history import RecordedChange
@@ -280,9 +280,7 @@ class PullUndo:
         if entries is None:
             waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
             if held := next((one for one in waiting if one.quarantined), None):
-                source = held.skill.source
-                names = map(quote, (source, held.skill.ref.removeprefix(f"{source}/")))
-                way = f"skill-registry source trust {' '.join(names)}"
+                way = trust_command(held.skill.source, held.skill.ref)
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         entry = replace(entry, files=files)

@@ -4,7 +4,6 @@ A version is a label for the files that a skill has at one time. The label alway
 files. A sync also creates the versions that the front matter names (`db.write.labels`).
 """
 
-import copy
 import os
 from shlex import quote
 from typing import Final
@@ -91,8 +90,7 @@ def set_state(
     reader = core.reader
     if as_admin:
         check_admin(core)
-        reader = copy.copy(reader)
-        reader.own_yanked = "1"  # an admin can also change versions that only the owner sees
+        reader = reader.with_yanked()  # an admin can also change versions that only the owner sees
     parts = split_label(reader, handle)
     if parts is None:
         stored = resolve(reader, handle)

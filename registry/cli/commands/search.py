@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from registry.catalog.evals import EvalResult, Evaluation, Score, SkillScore
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
     from registry.catalog.why import Explanation
+    from registry.disk.agents import Agent
+    from registry.install.inventory import AgentSkill
 
 
 T = TypeVar("T")
@@ -363,7 +365,12 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
     from registry.install.inventory import seen_by, told_of_namesakes
 
     names = {one.skill.name for one in found if one.skill is not None}
-    explained = " ".join(reason.message for one in found for reason in one.reasons)
+    # With ``agent``, such a finding says which skill the agent loads.
+    is_told = any(
+        (reason.code, reason.severity) == ("agent", "warning")
+        for one in found
+        for reason in one.reasons
+    )
     project = target_of(None, is_global=False)
     for one in installed_agents(project.path) if agent is None else [agent_of(agent)]:
         with suppress(RegistryError):
@@ -373,18 +380,27 @@ def _report_namesakes(session: Session, found: "Sequence[Explanation]", agent: s
             others = [each.skill for each in found if each.skill is not None]
             unread = [each.ref for each in others if each.tree_hash not in read]
             for text, loaded in told_of_namesakes(one, named, singles=bool(unread)):
-                if loaded is None or f"it loads the one in {loaded.place}" not in explained:
+                if loaded is None or not is_told:
                     session.console.note(escape.line(text))
                 if loaded is not None and loaded.state in {"registered", "unknown"}:
-                    way = f"rename the folder {escape.line(loaded.place)}"
-                    if loaded.skill is not None:
-                        ref = shlex.quote(escape.line(loaded.skill.ref))
-                        way = f"skill-registry rename {ref} NEW"
-                    if unread and len(named) == 1:
-                        other = shlex.quote(escape.line(unread[0]))
-                        everywhere = " --global" if loaded.where == "global" else ""
-                        way += f" && skill-registry pull {other} --agent {one.id}{everywhere}"
-                    session.console.note(f"To load the other one, rename or remove this one: {way}")
+                    other = unread[0] if unread and len(named) == 1 else None
+                    session.console.note(
+                        "To load the other one, rename or remove this one: "
+                        f"{_way_to_other(one, loaded, other)}"
+                    )
+
+
+def _way_to_other(agent: "Agent", loaded: "AgentSkill", other: str | None) -> str:
+    """Return how to rename the skill that an agent loads, and how to install the ref ``other``."""
+    if loaded.skill is None:
+        way = f"rename the folder {escape.line(loaded.place)}"
+    else:
+        way = f"skill-registry rename {shlex.quote(escape.line(loaded.skill.ref))} NEW"
+    if other is not None:
+        everywhere = " --global" if loaded.where == "global" else ""
+        pull = f"skill-registry pull {shlex.quote(escape.line(other))}"
+        way += f" && {pull} --agent {agent.id}{everywhere}"
+    return way
 
 
 def _record(one: "Explanation") -> dict[str, Any]:

@@ -84,9 +84,9 @@ def _facts(
     state = formatting.state(skill.status)
     style = formatting.STATUS_STYLES.get(state)
     if skill.quarantined:
-        name = skill.ref.removeprefix(f"{skill.source}/")
-        names = map(shlex.quote, map(escape.line, (skill.source, name)))
-        trust = f"skill-registry source trust {' '.join(names)}"
+        from registry.catalog.resolve import trust_command
+
+        trust = trust_command(escape.line(skill.source), escape.line(skill.ref))
         state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
         state += f" (hidden from agents; to trust it, run: {trust})"
     elif withdrawn := [one for one in skill.versions if one.state == "yanked"]:

@@ -400,7 +400,7 @@ def trust(
     core = session.registry.core
     source = find(core, name).name
     asked = [f"{source}/{one.removeprefix(f'{source}/')}" for one in only]
-    refs = {session.registry.get(one).ref for one in asked} if only else None
+    refs = {session.registry.resolve(one).ref for one in asked} if only else None
     found = [
         one
         for one in security_findings(core.reader, source, refs)

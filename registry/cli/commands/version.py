@@ -181,8 +181,9 @@ def _report_remote(session: Session, version: str) -> None:
     """Print that a change of a version from a remote source counts only in this registry."""
     name = version.rpartition("@")[0]
     with suppress(RegistryError):  # the role may not see the skill
-        source = session.registry.get(name).source
-        remote = next(one.remote for one in session.registry.sources() if one.name == source)
+        source = session.registry.resolve(name).source
+        known = session.registry.sources(counted=False)
+        remote = next(one.remote for one in known if one.name == source)
         if remote is not None:
             shown, url = escape.line(name), escape.line(remote.url)
             session.console.note(
