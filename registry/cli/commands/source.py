@@ -387,7 +387,7 @@ def update(
 def trust(
     session: Session, *, name: str, only: Sequence[str], revoke: bool, yes: bool, as_admin: bool
 ) -> None:
-    """Trust quarantined skills of a source, so that agents see them: those named, or all.
+    """Trust the named quarantined skills of a source, or all, so that agents see them.
 
     Skills of a remote source are quarantined if they have security errors. This command prints the
     errors and asks before it trusts the skills; without a terminal it requires --yes. Trust covers
